@@ -19,7 +19,6 @@ def with_contents(text: str) -> str:
 
 
 def _add_contents(app: Sphinx, name: str, source: list[str]) -> None:
-    del app, name
     source[0] = with_contents(source[0])
 
 

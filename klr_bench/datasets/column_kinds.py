@@ -146,7 +146,8 @@ def choose_column(
         if coerce:
             return column(NUMBER, n_unreadable=n_present - n_numbers, unit=unit, commas=commas)
         share = f", unlike {n_numbers:,} of the {n_present:,} values in the column" if free else ""
-        remedy = f"; read the column as text with {setting(TEXT)}, count such values as missing with {_coerce(path)}"
+        coercion = "data.coerce=true" if path else "coerce=True"
+        remedy = f"; read the column as text with {setting(TEXT)}, count such values as missing with {coercion}"
         refuse(other, f"is not a number{with_unit(unit)}{share}; {remedy_for(unit)}", remedy)
     mixed = ""
     if free:
@@ -238,7 +239,3 @@ def setting_of(path: Path | None, place: int, name: str, kind: str) -> str:
         return f"columns={{{name!r}: {kind!r}}}"
     key = name if re.fullmatch(r"[A-Za-z_][\w-]*", name, re.ASCII) else str(place + 1)  # other names need quotes
     return f"data.columns={{{key}: {kind}}}"
-
-
-def _coerce(path: Path | None) -> str:
-    return "data.coerce=true" if path else "coerce=True"

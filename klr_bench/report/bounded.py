@@ -14,7 +14,7 @@ import pandas as pd
 
 from klr_bench.estimators.online import bounds
 from klr_bench.instantiate import Parameters
-from klr_bench.results.store import FINISHED
+from klr_bench.results.record import FINISHED
 from klr_bench.results.variants import Variant, to_number
 
 COMPARATOR = "hindsight"

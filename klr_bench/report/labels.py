@@ -84,9 +84,9 @@ def line_label(line: Method) -> str:
     return column_label(line.presentation, line.variant)
 
 
-def join_names(names: Sequence[str], *, most: int = MOST_NAMED, of: str = "more") -> str:
+def join_names(names: Sequence[str], *, most: int = MOST_NAMED) -> str:
     """Join the first names with commas, and state how many more there are."""
-    more = [f"and {len(names) - most:,} {of}"] if len(names) > most else []
+    more = [f"and {len(names) - most:,} more"] if len(names) > most else []
     return ", ".join([*names[:most], *more])
 
 
@@ -101,16 +101,3 @@ def path_of(line: Method) -> tuple[str, Variant]:
     The key is the algorithm and its variant without the `PATH` parameters.
     """
     return line.algorithm, line.variant.without(*PATH)
-
-
-def along_path(lines: Sequence[Method], metric: str, factor: float = 1.0) -> list[tuple[float, float, float]]:
-    """Return (number of selected features, mean, standard deviation) for each variant.
-
-    They are sorted, and are the points of a curve of the metric against the number of selected features.
-    """
-    points = [(line.entries["n_selected"].mean, line.entries[metric]) for line in lines]
-    return sorted(
-        (n_features, factor * entry.mean, factor * (entry.std or 0.0))
-        for n_features, entry in points
-        if n_features and entry.mean is not None
-    )

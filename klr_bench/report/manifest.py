@@ -20,7 +20,8 @@ from klr_bench.metrics.labels import METRICS
 from klr_bench.metrics.metric import Metric
 from klr_bench.parsing import FileName, Model, Words, between, check_choice, parse, refuse
 from klr_bench.printing import shortened
-from klr_bench.results.store import SCHEMA_VERSION, refuse_newer
+from klr_bench.results.record import SCHEMA_VERSION
+from klr_bench.results.store import refuse_newer
 from klr_bench.results.variants import Variant
 from klr_bench.yaml_file import read_yaml
 
@@ -84,11 +85,6 @@ class Manifest(Model):
     def metrics(self) -> dict[str, Metric]:
         """Built-in metrics, followed by user metrics, which cannot replace built-in ones."""
         return METRICS | self.own_metrics | METRICS
-
-    @property
-    def has_referenced_budgets(self) -> bool:
-        """True if the budgets are the numbers of support vectors of another run."""
-        return isinstance(self.config.budget, str)
 
     def columns(self) -> list[Column]:
         """Return the methods in the order of the configuration."""

@@ -171,7 +171,10 @@ def build(
         ],
         measured_on=measured.machine,
         baselines=baselines,
-        selection=[*filter(None, [selection_sentence(manifest)]), *_calibrated(manifest.experiment_file)],
+        selection=[
+            *filter(None, [selection_sentence(manifest)]),
+            *(f"{CALIBRATED_MARK} {text}" for text in calibrated_figures(manifest.experiment_file, folders())),
+        ],
         best=best_model(manifest, measured.datasets),
     )
     matches = matches_by_method(sources, measured, compared)
@@ -197,10 +200,6 @@ def build(
         )
         table.blocks.append(block)
     return table
-
-
-def _calibrated(experiment: str) -> list[str]:
-    return [f"{CALIBRATED_MARK} {sentence}" for sentence in calibrated_figures(experiment, folders())]
 
 
 def _metrics(lines: list[Line], manifest: Manifest, *, compared: bool, only_published: bool) -> list[Metric]:

@@ -34,26 +34,16 @@ from klr_bench.printing import shortened
 from klr_bench.results.record import (
     COLUMNS,
     FINISHED,
-    IDENTITY,
     RELIABILITY_COLUMNS,
     ROWS_COLUMNS,
     SCHEMA_VERSION,
     TRACE_COLUMNS,
-    Bin,
     CellFile,
-    Checkpoint,
-    PlanePoint,
-    Record,
     parse_cell,
 )
 from klr_bench.results.row_cache import Row, csv_text, make_row, read_index, write_index
 from klr_bench.results.variants import Variant, variant_text
 from klr_bench.yaml_file import read_yaml
-
-__all__ = [
-    "COLUMNS", "FINISHED", "IDENTITY", "RELIABILITY_COLUMNS", "ROWS_COLUMNS", "SCHEMA_VERSION", "TRACE_COLUMNS",
-    "Bin", "CellFile", "Checkpoint", "PlanePoint", "Record", "Store", "Summary", "read_variant",
-]  # fmt: skip
 
 T = TypeVar("T")
 
@@ -111,23 +101,15 @@ class Store:
         """Write the file of a cell, replacing an earlier one with the same key."""
         write_checked_json(self.cells / f"{cell.record.key}.json", cell.content())
 
-    def read_cell(self, key: str) -> Record | None:
-        """Return the record of a cell, or None if its file is missing or damaged.
-
-        Raises KlrBenchError if a later version of klr-bench wrote the file, or if it is not a regular file.
-        """
-        cell = _read(f"{self.cells}/{key}.json", key)[1]
-        return cell.record if cell else None
-
     def finished(self, key: str) -> bool:
-        """Return True if a cell is finished.  Raises the same errors as `read_cell`."""
+        """Return True if a cell is finished.  Raises the same errors as `row`."""
         row = self.row(key)
         return row is not None and row.status in FINISHED
 
     def row(self, key: str) -> Row | None:
         """Return the table rows of a cell, or None if its file is missing or damaged.
 
-        Raises the same errors as `read_cell`.
+        Raises KlrBenchError if a later version of klr-bench wrote the file, or if it is not a regular file.
         """
         return self._row(f"{self.cells}/{key}.json", f"{key}.json")
 

@@ -25,7 +25,8 @@ from klr_bench.datasets.dataset import Streamed
 from klr_bench.datasets.splits import scaling
 from klr_bench.metrics.labels import user_metrics
 from klr_bench.printing import shortened, warn, warning_lines
-from klr_bench.results.store import FINISHED, CellFile, Record, Store, damaged_cells
+from klr_bench.results.record import FINISHED, CellFile, Record
+from klr_bench.results.store import Store, damaged_cells
 from klr_bench.results.variants import variant_text
 from klr_bench.runner import machine
 from klr_bench.runner.bandwidth import kernel_warnings

@@ -20,7 +20,7 @@ from klr_bench.instantiate import TARGET, EstimatorSpec, Parameters
 from klr_bench.metrics.clock import Clock, fit_in_child, peak_memory_mb, reset_peak_memory
 from klr_bench.metrics.labels import user_metrics
 from klr_bench.metrics.quality import approximation, at_checkpoint, fitted, last, measure
-from klr_bench.results.store import CellFile, PlanePoint, Record
+from klr_bench.results.record import CellFile, PlanePoint, Record
 from klr_bench.runner import machine
 from klr_bench.runner.bandwidth import resolve_gamma, resolve_kernel
 from klr_bench.runner.grouped import with_groups

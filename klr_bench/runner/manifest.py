@@ -24,11 +24,6 @@ LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "pandas", "joblib", "hyd
 """Libraries whose versions may affect results."""
 
 
-def library_versions() -> dict[str, str]:
-    """Return the versions of the libraries that may affect results."""
-    return {library: version(library) for library in LIBRARIES}
-
-
 def manifest(
     config: RunConfig, n_jobs: int, previous: Mapping[str, Any], overrides: Sequence[str] = ()
 ) -> dict[str, object]:
@@ -52,7 +47,7 @@ def manifest(
         "versions": {
             "klr-bench": __version__,
             "python": platform.python_version(),
-            **library_versions(),
+            **{library: version(library) for library in LIBRARIES},
         },
         "machine": {
             "platform": platform.platform(),

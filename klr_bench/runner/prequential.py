@@ -26,7 +26,7 @@ from klr_bench.instantiate import EstimatorSpec
 from klr_bench.metrics.clock import peak_memory_mb, reset_peak_memory
 from klr_bench.metrics.predictions import Predictions, predict
 from klr_bench.metrics.quality import Metrics, fitted
-from klr_bench.results.store import CellFile, Checkpoint
+from klr_bench.results.record import CellFile, Checkpoint
 from klr_bench.runner import checkpoint, machine
 from klr_bench.runner.bandwidth import resolve_gamma, resolve_kernel
 from klr_bench.runner.fit import completed, flat_parameters, learner_seed

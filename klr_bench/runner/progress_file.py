@@ -32,7 +32,7 @@ from klr_bench.results.progress import (
     read_progress,
     standing,
 )
-from klr_bench.results.store import Record
+from klr_bench.results.record import Record
 from klr_bench.runner.plan import Cell, Fold
 
 INTERVAL_S, SHARE = 1.0, 0.05

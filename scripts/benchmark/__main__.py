@@ -48,61 +48,23 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 import csv
 import platform
 import time
+from importlib import import_module
 from operator import itemgetter
 from pathlib import Path
 
-import batch
-import bits
-import budget
-import confidence
-import far_end
-import features
-import floor
-import grid
-import growth
-import l1
-import leaves
-import loop
-import many_rows
 import numba
 import numpy as np
-import passes
-import peers
-import small
-import small_tables
-import sparse
-import stream
-import stream_learners
-import threads
 from threadpoolctl import threadpool_info
 
 import klr_bench
 from klr_bench.runner.machine import cpu_name
 from klr_bench.runner.manifest import git_state
 
-PARTS = {
-    "floor": floor.measure,
-    "bits": bits.measure,
-    "threads": threads.measure,
-    "peers": peers.measure,
-    "passes": passes.measure,
-    "loop": loop.measure,
-    "grid": grid.measure,
-    "budget": budget.measure,
-    "features": features.measure,
-    "batch": batch.measure,
-    "sparse": sparse.measure,
-    "growth": growth.measure,
-    "l1": l1.measure,
-    "confidence": confidence.measure,
-    "far_end": far_end.measure,
-    "small": small.measure,
-    "small_tables": small_tables.measure,
-    "many_rows": many_rows.measure,
-    "leaves": leaves.measure,
-    "stream": stream.measure,
-    "stream_learners": stream_learners.measure,
-}
+NAMES = (
+    "floor", "bits", "threads", "peers", "passes", "loop", "grid", "budget", "features", "batch", "sparse", "growth",
+    "l1", "confidence", "far_end", "small", "small_tables", "many_rows", "leaves", "stream", "stream_learners",
+)  # fmt: skip
+PARTS = {name: import_module(name).measure for name in NAMES}
 
 
 def machine():

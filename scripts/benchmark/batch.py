@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
@@ -10,11 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.model_selection import KFold
 from sklearn.svm import SVC
-from timing import ROOT, once
+from timing import loaded, once
 
 from klr_bench import DualCDKLR
-from klr_bench.config.datasets import read_dataset
-from klr_bench.datasets import default_cache, load
 from klr_bench.runner.bandwidth import distance_percentile
 from klr_bench.runner.fit import peak_memory_mb, reset_peak_memory
 
@@ -28,8 +25,7 @@ def fold(name, n):
 
     gamma is at the 5th percentile of distances, as in zhang2012aaai.
     """
-    spec = read_dataset(name, [ROOT / "configs"])
-    dataset = load(name, spec, cache=default_cache(), mirror=os.environ.get("KLR_BENCH_MIRROR"))
+    dataset, _ = loaded(name)
     rows = next(KFold(5, shuffle=True, random_state=0).split(np.arange(n)))[0]
     X = sp.csr_matrix(dataset.X[rows])
     return X, dataset.y[rows], 1 / (2 * distance_percentile(X, 5, seed=0) ** 2)

@@ -25,7 +25,6 @@ def without_bits():
 
 
 def measure(output):
-    del output
     for name, what, run in cases():
         with_bits = run()
         with without_bits():

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 from numba import float64
 from scipy.special import ndtri
-from timing import ROOT, best, once
+from timing import best, loaded, once
 
 from klr_bench import (
     AROW,
@@ -18,8 +16,6 @@ from klr_bench import (
     SecondOrderPerceptron,
     SoftConfidenceWeighted,
 )
-from klr_bench.config.datasets import read_dataset
-from klr_bench.datasets import default_cache, load
 from klr_bench.datasets.splits import make_split, prepare
 from klr_bench.datasets.synthetic import dense_factors
 from klr_bench.estimators.core.jit import as_argument, compiled
@@ -81,8 +77,7 @@ def rank_one(rule, parameters, X, y, S):
 
 def covtype():
     """Return training rows and labels, and test rows and labels, of covtype_450k."""
-    spec = read_dataset("covtype_450k", [ROOT / "configs"])
-    dataset = load("covtype_450k", spec, cache=default_cache(), mirror=os.environ.get("KLR_BENCH_MIRROR"))
+    dataset, spec = loaded("covtype_450k")
     data = prepare(dataset, make_split(dataset, spec.split, 0, 0), None)
     return data.X_train, data.y_train, data.X_test, data.y_test
 

@@ -33,7 +33,6 @@ def rates():
 
 
 def measure(output):
-    del output
     products, memory, exponential, bits = rates()
     for d, binary in ((10, False), (22, False), (54, False), (123, False), (784, False), (123, True)):
         X, y = noise(N, d)

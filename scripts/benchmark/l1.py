@@ -8,7 +8,6 @@ are not timed.
 
 from __future__ import annotations
 
-import os
 import warnings
 from importlib.util import find_spec
 
@@ -16,8 +15,6 @@ import numpy as np
 import timing
 
 from klr_bench import L1KLR
-from klr_bench.config.datasets import read_dataset
-from klr_bench.datasets import default_cache, load
 from klr_bench.datasets.splits import make_split, prepare
 from klr_bench.estimators.kernel_values.features import FourierFeatures, LinearFeatures
 from klr_bench.estimators.l1.matrix import FeatureMatrix
@@ -43,8 +40,7 @@ def features(name, seed, medians=1.0):
 
     sigma is `medians` times the median distance, gamma is 1/sigma^2.
     """
-    spec = read_dataset(name, [timing.ROOT / "configs"])
-    dataset = load(name, spec, cache=default_cache(), mirror=os.environ.get("KLR_BENCH_MIRROR"))
+    dataset, spec = timing.loaded(name)
     data = prepare(dataset, make_split(dataset, spec.split, seed, 0), spec.scale)
     sigma = medians * distance_percentile(data.X_train, 50, seed)
     X = data.X_train

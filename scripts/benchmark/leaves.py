@@ -34,7 +34,6 @@ LIMIT = 0.8
 
 
 def measure(output):
-    del output
     with tempfile.TemporaryDirectory() as folder:
         X, y = (np.lib.format.open_memmap(f"{folder}/{name}.npy", "w+", kind, shape) for name, kind, shape in FILES)
         random = np.random.default_rng(0)

@@ -55,7 +55,6 @@ METHODS = {
 
 
 def measure(output):
-    del output
     machine.follow(os.getpid())
     for name in DATASETS:
         X, y, X_test, y_test = split(name)

@@ -33,12 +33,10 @@ from sklearn.metrics import log_loss
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
-from timing import ROOT, once
+from timing import loaded, once
 
 from klr_bench import KLR, OSKL, DualCDKLR, NystroemKLR
-from klr_bench.config.datasets import read_dataset
 from klr_bench.config.splitting import Official, Share
-from klr_bench.datasets import default_cache, load
 from klr_bench.datasets.splits import make_split, prepare
 from klr_bench.runner import machine
 
@@ -118,7 +116,6 @@ class Fit(NamedTuple):
 
 
 def measure(output):
-    del output
     machine.follow(os.getpid())
     for name in DATASETS:
         yield from compare(name, *split(name))
@@ -126,8 +123,7 @@ def measure(output):
 
 def split(name):
     """Return training rows, labels, test rows and labels of a data set."""
-    spec = read_dataset(name, [ROOT / "configs"])
-    dataset = load(name, spec, cache=default_cache(), mirror=os.environ.get("KLR_BENCH_MIRROR"))
+    dataset, _ = loaded(name)
     way = Official(official=True) if dataset.n_train_official else Share(test_size=0.2)
     data = prepare(dataset, make_split(dataset, way, 0, 0), None)
     X, X_test = (rows.toarray() if sp.issparse(rows) else rows.copy() for rows in (data.X_train, data.X_test))

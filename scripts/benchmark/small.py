@@ -13,7 +13,6 @@ ROWS = 1000
 
 
 def measure(output):
-    del output
     X, y, gamma = paper_data("magic")
     for n in SIZES:
         svc = best(lambda n=n: SVC().fit(X[:n], y[:n]), 20)

@@ -65,7 +65,6 @@ def scores(model, X_train, X_test, y_train, y_test):
 
 
 def measure(output):
-    del output
     warnings.simplefilter("ignore")
     for half, tables in (("development", DEVELOPMENT), ("confirmation", CONFIRMATION)):
         differences = {name: [] for name in LEARNERS}

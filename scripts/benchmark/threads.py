@@ -99,7 +99,6 @@ def product():
 
 
 def measure(output):
-    del output
     alone = product()
     with busy():
         beside = product()

@@ -36,20 +36,18 @@ def once(function):
     return time.perf_counter() - start, result
 
 
+def loaded(name):
+    """Return a data set and its description."""
+    spec = read_dataset(name, [ROOT / "configs"])
+    return load(name, spec, cache=default_cache(), mirror=os.environ.get("KLR_BENCH_MIRROR")), spec
+
+
 def paper_data(name):
     """Return scaled float32 training rows, labels, and gamma at the 20th distance percentile."""
-    spec = read_dataset(name, [ROOT / "configs"])
-    dataset = load(name, spec, cache=default_cache(), mirror=os.environ.get("KLR_BENCH_MIRROR"))
+    dataset, spec = loaded(name)
     data = prepare(dataset, make_split(dataset, spec.split, 0, 0), spec.scale)
     sigma = distance_percentile(data.X_train, 20, seed=0)
     return data.X_train, data.y_train, 1 / (2 * sigma**2)
-
-
-def generated(name):
-    """Return all rows and labels of a generated data set."""
-    spec = read_dataset(name, [ROOT / "configs"])
-    dataset = load(name, spec, cache=default_cache(), mirror=None)
-    return dataset.X, dataset.y
 
 
 def noise(n, d, seed=0):

@@ -151,7 +151,6 @@ def described(folder: str) -> Callable[[Path], dict[str, str]]:
     """Return a function that returns the chart in Markdown, from a path to its folder."""
 
     def which(reference: Path) -> dict[str, str]:
-        del reference
         reasons = "; ".join(f"{choice.when}: {choice.take}" for choice in CHOICES)
         words = f"{FIRST.when} {FIRST.take}, unless one of these holds. {reasons}"
         return {"which": f"![{words}]({folder}choose.svg)"}

@@ -32,7 +32,6 @@ SELECTING = {"n_features_to_select", "l1"}
 
 def estimators(reference: Path) -> dict[str, str]:
     """Return the tables of classes and functions, by name; the references are not used."""
-    del reference
     configs = _configs()
     rows: dict[str, list[list[str]]] = {}
     for name in sorted(klr_bench.__all__, key=lambda name: (FIRST.index(name) if name in FIRST else len(FIRST), name)):

@@ -18,7 +18,15 @@ from klr_bench.report.papers.verdicts import Verdict
 
 def scoreboard(results_dir: Path) -> dict[str, str]:
     """Return the counts of verdicts on results and claims, with one row per paper."""
-    return {"scoreboard": _scoreboard(results_dir, [*HEADLINE, Verdict.NOT_COMPARED.value])}
+    columns, rows = [*HEADLINE, Verdict.NOT_COMPARED.value], []
+    for reproduction in reproductions(results_dir):
+        texts = {name: f"{count:,}" for name, count in counts(reproduction.matches).items() if count}
+        texts |= apart(reproduction.matches)
+        verdicts = [claim.verdict for claim in reproduction.claims if claim.verdict != NOT_JUDGED]
+        undecided = f", {verdicts.count(UNDECIDED)} undecided" if UNDECIDED in verdicts else ""
+        holding = f"{verdicts.count(HOLDS)} of {len(verdicts)}{undecided}" if verdicts else "-"
+        rows.append([reproduction.paper.reference, *(texts.get(column) or "-" for column in columns), holding])
+    return {"scoreboard": table(["source", *columns, "claims that hold"], rows, 1)}
 
 
 def verdicts(results_dir: Path) -> dict[str, str]:
@@ -37,18 +45,6 @@ def verdicts(results_dir: Path) -> dict[str, str]:
     ]
     claims = table(["claim", "source", "comparisons that hold"], failing, 2)
     return dict(zip(("numbers", "claims", "failing"), [*grids, claims], strict=True))
-
-
-def _scoreboard(results_dir: Path, columns: list[str]) -> str:
-    rows = []
-    for reproduction in reproductions(results_dir):
-        texts = {name: f"{count:,}" for name, count in counts(reproduction.matches).items() if count}
-        texts |= apart(reproduction.matches)
-        verdicts = [claim.verdict for claim in reproduction.claims if claim.verdict != NOT_JUDGED]
-        undecided = f", {verdicts.count(UNDECIDED)} undecided" if UNDECIDED in verdicts else ""
-        holding = f"{verdicts.count(HOLDS)} of {len(verdicts)}{undecided}" if verdicts else "-"
-        rows.append([reproduction.paper.reference, *(texts.get(column) or "-" for column in columns), holding])
-    return table(["source", *columns, "claims that hold"], rows, 1)
 
 
 @cache

@@ -13,7 +13,6 @@ from klr_bench.datasets.download import UNKNOWN, files
 
 def sources(reference: Path) -> dict[str, str]:
     """Return the table of files, by name; the references are not used."""
-    del reference
     used: dict[str, list[str]] = {}
     rows = {}
     folders = [config_dir()]

@@ -16,7 +16,8 @@ from klr_bench.report.load import read_results
 from klr_bench.report.papers.reproduction import Reproduction
 from klr_bench.report.render import Document, show_all
 from klr_bench.report.table import Table, results_table
-from klr_bench.results.store import IDENTITY, Bin, CellFile, Checkpoint, Record, Store
+from klr_bench.results.record import IDENTITY, Bin, CellFile, Checkpoint, Record
+from klr_bench.results.store import Store
 from klr_bench.results.variants import Variant
 
 Make = Callable[..., Path]

@@ -18,7 +18,7 @@ from klr_bench.errors import KlrBenchError
 from klr_bench.report.compare.comparison import Comparison, Number, Outcome, compare
 from klr_bench.report.compare.pages import documents, report_comparison
 from klr_bench.report.compare.runs import Pairing
-from klr_bench.results.store import Record
+from klr_bench.results.record import Record
 from tests.config.composing import composed
 from tests.report.folders import Make, printed, quiet, record, write
 from tests.report.statistics import reference

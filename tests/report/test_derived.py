@@ -8,7 +8,7 @@ import pytest
 
 from klr_bench.report.derived import with_derived
 from klr_bench.report.load import read_results
-from klr_bench.results.store import CellFile
+from klr_bench.results.record import CellFile
 from tests.report.folders import record, write_cells
 
 CONFIG = {"datasets": {"digits": {"label": "Digits"}}, "algorithms": {"nc": {"label": "NC"}}}

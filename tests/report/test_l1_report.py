@@ -10,7 +10,7 @@ import pytest
 from klr_bench.report.labels import line_label
 from klr_bench.report.render.caption import caption
 from klr_bench.report.render.layout import document
-from klr_bench.results.store import Record
+from klr_bench.results.record import Record
 from tests.report.folders import Make, record, shown, table, write
 
 CONFIG: dict[str, Any] = {

@@ -29,7 +29,7 @@ from klr_bench.report.render.caption import caption
 from klr_bench.report.render.document import Document, Grid, heading
 from klr_bench.report.render.layout import document
 from klr_bench.report.table import Line
-from klr_bench.results.store import Record
+from klr_bench.results.record import Record
 from klr_bench.results.variants import Variant
 from tests.report.folders import REFERENCE, Make, configuration, quiet, record, shown, table, write
 

@@ -26,7 +26,7 @@ from klr_bench.report.papers.model import Paper
 from klr_bench.report.render.caption import caption
 from klr_bench.report.significance import MOST_LINES, Mark, Marks
 from klr_bench.report.table import Table, build
-from klr_bench.results.store import Record
+from klr_bench.results.record import Record
 from tests.report.folders import quiet, record, shown, table, write
 from tests.report.statistics import reference
 

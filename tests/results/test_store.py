@@ -28,7 +28,8 @@ from klr_bench.files import read_checked_json, read_json, read_regular, write_at
 from klr_bench.metrics.labels import METRICS
 from klr_bench.report.load import load_results, read_results
 from klr_bench.results import store as store_module
-from klr_bench.results.store import COLUMNS, TRACE_COLUMNS, CellFile, Record, Store, read_variant
+from klr_bench.results.record import COLUMNS, SCHEMA_VERSION, TRACE_COLUMNS, CellFile, Record
+from klr_bench.results.store import Store, Summary, read_variant
 from klr_bench.results.variants import Variant
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -67,15 +68,14 @@ def python(code: str, *arguments: object, **pipes: int) -> subprocess.Popen[byte
 def test_the_columns_are_those_of_schema_version_2() -> None:
     identity = "key experiment dataset algorithm variant params repeat seed status message host cpu"
     metrics = [name for name, metric in METRICS.items() if metric.stored]
-    assert (store_module.SCHEMA_VERSION, " ".join(COLUMNS)) == (2, " ".join([identity, *metrics]))
+    assert (SCHEMA_VERSION, " ".join(COLUMNS)) == (2, " ".join([identity, *metrics]))
 
 
 def test_cells_and_tables_keep_every_digit(tmp_path: Path) -> None:
     store = Store(tmp_path)
     expected = record(fit_time_s=1 / 3, ece=0.1, message='a "quoted",\nmessage ±', host="here", cpu="A CPU")
     write(store, expected, "c", 1.0, TRACES, BINS, ROWS)
-    assert store.read_cell("k0") == expected
-    assert store.read_cell("k1") is None
+    assert [cell.record for cell in store.load()[0]] == [expected]
     store.rebuild()
     store.write_manifest(MANIFEST)
     (row,) = rows(store)
@@ -94,7 +94,8 @@ def test_cells_and_tables_keep_every_digit(tmp_path: Path) -> None:
 def test_numpy_scalars_become_numbers(tmp_path: Path) -> None:
     numbers = {"accuracy": np.float32(0.5), "n_support": np.int64(3), "params": {"R": np.float64(10)}}
     write(Store(tmp_path), CellFile(record(**numbers), "c", 1.0).checked().record)
-    assert Store(tmp_path).read_cell("k0") == record(accuracy=0.5, n_support=3, params={"R": 10.0})
+    (cell,), _ = Store(tmp_path).load()
+    assert cell.record == record(accuracy=0.5, n_support=3, params={"R": 10.0})
 
 
 def test_failed_cells_are_not_finished(tmp_path: Path) -> None:
@@ -175,7 +176,7 @@ def test_a_damaged_cell_is_reported_and_computed_again(tmp_path: Path, content: 
     assert store.damaged(["good", "k0", "absent"]) == ["k0.json"]
     write(store, record(repeat=1))
     assert store.finished("k0")
-    assert store.rebuild() == store_module.Summary(listed=2)
+    assert store.rebuild() == Summary(listed=2)
 
 
 @given(st.data())
@@ -231,7 +232,6 @@ def test_a_cell_with_a_wrong_value_is_damaged(tmp_path: Path, part: str, value: 
         content[part] = {k: v for k, v in whole.items() if v != "absent"} if isinstance(whole, dict) else whole
 
     store = changed(tmp_path, change)
-    assert store.read_cell("k0") is None
     assert store.rebuild().unreadable == ("k0.json",)
 
 
@@ -239,7 +239,8 @@ def test_cells_without_optional_parts_are_read(tmp_path: Path) -> None:
     def remove_bins_and_hosts(content: dict[str, Any]) -> None:
         del content["reliability"], content["rows"], content["record"]["host"], content["record"]["cpu"]
 
-    assert changed(tmp_path, remove_bins_and_hosts).read_cell("k0") == record()
+    (cell,), _ = changed(tmp_path, remove_bins_and_hosts).load()
+    assert cell.record == record()
 
 
 @pytest.mark.parametrize("call", ["os.fsync", "pathlib.Path.replace"])
@@ -253,8 +254,8 @@ def test_a_kill_in_the_middle_of_writing_leaves_the_old_cell(tmp_path: Path, cal
         write_json(pathlib.Path(sys.argv[1]), {{}})
     """
     assert python(code, store.cells / "k0.json").wait() == -signal.SIGKILL
-    assert store.read_cell("k0") == record(accuracy=0.5)
-    assert store.rebuild() == store_module.Summary(listed=1)
+    assert store.load()[0][0].record == record(accuracy=0.5)
+    assert store.rebuild() == Summary(listed=1)
     (part,) = store.cells.glob(".*.part")
     os.utime(part, (0, 0))
     store.rebuild()
@@ -264,7 +265,8 @@ def test_a_kill_in_the_middle_of_writing_leaves_the_old_cell(tmp_path: Path, cal
 def test_two_processes_rebuild_at_once(tmp_path: Path) -> None:
     code = """
         import pathlib, sys, time
-        from klr_bench.results.store import CellFile, Record, Store
+        from klr_bench.results.record import CellFile, Record
+        from klr_bench.results.store import Store
         from klr_bench.results.variants import Variant
         store, number = Store(pathlib.Path(sys.argv[1])), sys.argv[2]
         for repeat in range(25):
@@ -279,7 +281,7 @@ def test_two_processes_rebuild_at_once(tmp_path: Path) -> None:
             assert len(read_results(tmp_path).records) <= 50, "a reader never meets half a file"
     assert [process.returncode for process in processes] == [0, 0]
     last = (tmp_path / "records.csv").read_bytes()
-    assert Store(tmp_path).rebuild() == store_module.Summary(listed=50)
+    assert Store(tmp_path).rebuild() == Summary(listed=50)
     assert (tmp_path / "records.csv").read_bytes() == last
 
 

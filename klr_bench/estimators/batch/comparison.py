@@ -8,6 +8,7 @@ from klr_bench.estimators.batch.cross_validation import log_losses
 from klr_bench.estimators.batch.folds import MOST_COMPARED, MOST_TRAINING
 from klr_bench.estimators.batch.leaf_models import LEAF_SIZE, N_PARTITIONS, Labels, LeafModels
 from klr_bench.estimators.batch.partition import WeightedRows
+from klr_bench.estimators.core.checks import print_progress
 from klr_bench.estimators.core.kernels import Kernel
 from klr_bench.estimators.core.multiclass import SEEDS
 
@@ -43,11 +44,9 @@ def leaves_or_centers(klr, search, kept, y, random):
     single = klr._model(kept, gamma, len(train), random, None, FEW_CENTERS)
     single.fit(search.weighted(train, kept.weights, kept.shape.width)[0], y[train], search.shares[train])
     of_single, of_leaves = loss(single, kept.temperature), loss(leaves, 1.0)
-    if klr.verbose:
-        print(  # noqa: T201
-            f"[KLR] validation log loss {of_single:.4f} of one model, {of_leaves:.4f} of {N_PARTITIONS} partitions",
-            flush=True,
-        )
+    print_progress(
+        klr, f"validation log loss {of_single:.4f} of one model, {of_leaves:.4f} of {N_PARTITIONS} partitions"
+    )
     if of_single <= of_leaves:
         return None, CENTERS if leaves.gamma > gamma else FEW_CENTERS
     return leaves_of(slice(None)), None

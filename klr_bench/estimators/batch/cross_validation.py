@@ -17,7 +17,7 @@ from sklearn.model_selection import ParameterGrid, StratifiedKFold, check_cv
 from sklearn.utils._param_validation import InvalidParameterError, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from klr_bench.estimators.core.checks import checked_decision, checked_fit
+from klr_bench.estimators.core.checks import checked_decision, checked_fit, print_progress
 from klr_bench.estimators.core.kernel_classifier import KernelClassifier
 from klr_bench.estimators.core.kernels import ANY_KERNEL, gamma_of
 from klr_bench.estimators.core.multiclass import SEEDS
@@ -227,9 +227,8 @@ class KernelClassifierCV(KernelClassifier):
                     scores[i, place] = -np.average(of_fold, axis=1, weights=shares[folds[i][1]])
                 means = np.nan_to_num(scores[part, place].mean(axis=0), nan=-np.inf)
                 best.append(np.hstack(of_folds)[np.argmax(means)])
-                if self.verbose:
-                    text = f"gamma {gammas[place]}: log loss {-means.max():.4f}, {time.monotonic() - begun:.1f} s"
-                    print(f"[{type(self).__name__}] {text}", flush=True)  # noqa: T201
+                seconds = time.monotonic() - begun
+                print_progress(self, f"gamma {gammas[place]}: log loss {-means.max():.4f}, {seconds:.1f} s")
             kept = [kept[i] for i in unbeaten(np.array(best), shares[valid], 1.0)]
         return scores.reshape(len(folds), -1)
 

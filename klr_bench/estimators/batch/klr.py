@@ -21,7 +21,7 @@ from klr_bench.estimators.batch.leaf import CACHE_MB
 from klr_bench.estimators.batch.nystroem import NystroemKLR
 from klr_bench.estimators.batch.scaling import Scaling
 from klr_bench.estimators.batch.selection import KERNELS, Search
-from klr_bench.estimators.core.checks import checked_decision, checked_fit
+from klr_bench.estimators.core.checks import checked_decision, checked_fit, print_progress
 from klr_bench.estimators.core.classifier import Classifier
 from klr_bench.estimators.core.multiclass import SEEDS
 from klr_bench.estimators.core.parameters import (
@@ -239,7 +239,8 @@ class KLR(Classifier):
 
     def steps(self, n_samples):
         """Return the largest t of the callback, and that of the first checkpoint."""
-        return self._model_class(n_samples)().steps(n_samples)
+        is_small = self.max_support is None and n_samples <= MOST_TRAINING
+        return (DualCDKLR() if is_small else NystroemKLR()).steps(n_samples)
 
     def _choose(self, X, y, sample_weight, kernels, groups=None, callback=None, deadline=math.inf):
         """Choose one of the kernels, the settings and the feature weights.
@@ -272,9 +273,6 @@ class KLR(Classifier):
         is_limited = self.max_support is not None or self.time_limit is not None
         return len(search.y) > MOST_TRAINING and len(search.folds) == 1 and not is_limited
 
-    def _model_class(self, n):
-        return DualCDKLR if self.max_support is None and n <= MOST_TRAINING else NystroemKLR
-
     def _model(self, kept, gamma, n, random, max_support, n_centers=CENTERS, seconds=0.0, left=math.inf):
         """Return the final model.
 
@@ -297,13 +295,11 @@ class KLR(Classifier):
         """Run the search, set its attributes, and return the best round."""
         kept, results, n_worse, begun = None, [], 0, time.monotonic()
         for number, candidate in enumerate(search.rounds(self.max_rounds)):
-            if self.verbose:
-                print(  # noqa: T201
-                    f"[KLR] round {number}: validation log loss {candidate.loss:.4f}, "
-                    f"{candidate.shape.kernel}, width {candidate.shape.width:g}, lam {candidate.lam:g}, "
-                    f"{time.monotonic() - begun:.1f} s",
-                    flush=True,
-                )
+            settings = f"{candidate.shape.kernel}, width {candidate.shape.width:g}, lam {candidate.lam:g}"
+            seconds = time.monotonic() - begun
+            print_progress(
+                self, f"round {number}: validation log loss {candidate.loss:.4f}, {settings}, {seconds:.1f} s"
+            )
             results += [{"rounds": number, **result} for result in candidate.results]
             if kept is None or search.improves(candidate, kept):
                 kept, n_worse, self.best_params_ = candidate, 0, {"rounds": number, "kernel": candidate.shape.kernel}

@@ -200,7 +200,6 @@ class NystroemKLR(ExpansionClassifier):
 
     def steps(self, n_samples):
         """Return the maximum number of Newton steps, and the step number of the first checkpoint."""
-        del n_samples
         return self.max_iter, 1
 
     def _publish(self, solver):

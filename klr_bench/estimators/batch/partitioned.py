@@ -17,7 +17,7 @@ from klr_bench.estimators.batch.klr import KLR
 from klr_bench.estimators.batch.leaf_models import Labels, LeafModels
 from klr_bench.estimators.batch.partition import POWER_STEPS, ROWS, WeightedRows
 from klr_bench.estimators.batch.selection import KERNELS
-from klr_bench.estimators.core.checks import checked_decision, checked_fit
+from klr_bench.estimators.core.checks import checked_decision, checked_fit, print_progress
 from klr_bench.estimators.core.classifier import Classifier
 from klr_bench.estimators.core.kernels import Kernel
 from klr_bench.estimators.core.multiclass import SEEDS
@@ -213,12 +213,9 @@ class PartitionedKLR(Classifier):
         added["mean_log_loss"] = grid.means[tuple(tried.T)]
         for name, values in self.cv_results_.items():
             self.cv_results_[name] = np.append(values, np.broadcast_to(added[name], len(tried)))
-        if self.verbose:
-            print(  # noqa: T201
-                f"[PartitionedKLR] {len(self.model_.partitions[0].children) + 1} leaves: validation log loss "
-                f"{grid.means[i, j]:.4f}, width {grid.shapes[i].width:g}, lam {grid.lams[j]:g}",
-                flush=True,
-            )
+        loss, width, lam = grid.means[i, j], grid.shapes[i].width, grid.lams[j]
+        n_leaves = len(self.model_.partitions[0].children) + 1
+        print_progress(self, f"{n_leaves} leaves: validation log loss {loss:.4f}, width {width:g}, lam {lam:g}")
 
     @checked_decision
     def decision_function(self, X):

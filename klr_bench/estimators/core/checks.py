@@ -107,6 +107,12 @@ def distinct_labels(labels, name="y"):
         raise ValueError(message) from error
 
 
+def print_progress(estimator, text):
+    """Print a line if the estimator is verbose."""
+    if estimator.verbose:
+        print(f"[{type(estimator).__name__}] {text}", flush=True)  # noqa: T201
+
+
 def verbose_callback(estimator, callback):
     """Return a callback that prints the progress of a verbose fit and then calls `callback`."""
     if not estimator.verbose:
@@ -120,7 +126,7 @@ def verbose_callback(estimator, callback):
             printed, values = now, model.progress()
             names = ("n_support", "nonzero_fraction", "objective", "duality_gap")
             text = "".join(f", {name} {values[name]:.4g}" for name in names if name in values)
-            print(f"[{type(model).__name__}] n_iter {model.n_iter_}, {now - begun:.1f} s{text}", flush=True)  # noqa: T201
+            print_progress(model, f"n_iter {model.n_iter_}, {now - begun:.1f} s{text}")
         return callback is not None and callback(model, t)
 
     return call

@@ -49,11 +49,9 @@ def _viewed(number):
 @instructions(_viewed)
 def same_bits(typing, number):
     """Reinterpret the bits of a floating-point number as an integer, or the reverse."""
-    del typing
     result = _SAME_BITS[number]
 
     def generate(context, builder, signature, arguments):
-        del signature
         return builder.bitcast(arguments[0], context.get_value_type(result))
 
     return result(number), generate

@@ -183,10 +183,8 @@ def two_valued(X, *, from_zero):
 
 @instructions(lambda word: int(word).bit_count())
 def _n_bits(typing, word):
-    del typing
 
     def generate(context, builder, signature, arguments):
-        del context, signature
         return builder.ctpop(arguments[0])
 
     return word(word), generate

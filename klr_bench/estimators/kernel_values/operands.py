@@ -105,7 +105,6 @@ class Dense(PlainOperands):
 
     def packing(self, dtype):
         """Return the `Packing` for operands whose features are not stored as bits."""
-        del dtype
         return Packing(0, False, 0.0, 0.0)
 
     def _values(self, left, right):

@@ -27,7 +27,6 @@ def in_this_process(make, X, signs, shares, block_rows):
     `Rows.sums`.  make(X, signs, shares, first) makes the `Rows` of a part of the rows that begins with the block with
     the number `first`; each block has `block_rows` rows.
     """
-    del block_rows
     yield make(X, signs, shares, 0).sums
 
 

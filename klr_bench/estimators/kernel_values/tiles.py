@@ -170,7 +170,6 @@ def _block_of_values(n_rows):
 
     @instructions(interpreted)
     def set_block(typing, left, right, n_words, per_bit, kernel, i, j, values):
-        del typing
 
         def generate(context, builder, signature, arguments):
             *operands, i, j, values = _unwrapped(context, builder, signature, arguments)
@@ -201,7 +200,6 @@ def _block_of_sums(n_rows):
 
     @instructions(interpreted)
     def add_block(typing, left, right, n_words, per_bit, kernel, i, j, weights, sums, largest):
-        del typing
 
         def generate(context, builder, signature, arguments):
             *operands, i, j, weights, sums, largest = _unwrapped(context, builder, signature, arguments)
@@ -234,7 +232,6 @@ def _add_products(typing, weights, values, places, n_places, pair, j, products):
 
     The indices i are the first n_places elements of `places`.
     """
-    del typing
 
     def generate(context, builder, signature, arguments):
         weights, values, places, n_places, pair, j, products = _unwrapped(context, builder, signature, arguments)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
+from itertools import repeat
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -11,6 +12,7 @@ from klr_bench.estimators.core.checks import checked_decision, checked_fit
 from klr_bench.estimators.core.classifier import Classifier
 from klr_bench.estimators.core.multiclass import fitted_learners, one_vs_rest, spread
 from klr_bench.estimators.core.parameters import CLASS_WEIGHT, VERBOSE, estimator, parameter
+from klr_bench.estimators.online.passes import run_passes
 from klr_bench.protocols import FIRST
 
 PREDICTED_ROWS = 4096
@@ -107,9 +109,9 @@ class WeightedSolver(LinearClassifier):
 class IncrementalClassifier(LinearClassifier):
     """Base class of linear classifiers with `partial_fit`.
 
-    A subclass implements `_start(X)`, which initializes the state for rows of the shape and dtype of X, and
-    `_learn(X, signs, callback, weights, n_passes)`, which learns from all rows until the callback returns True.
-    The row weights (n,) are all positive, or None.
+    A subclass has `_engine(X, weights)`, which returns its `Engine`: a new one for rows like X, or the one that it has;
+    and `_update()`, or `_update(weights)` with row weights, which returns what the engine needs of the parameters.
+    `run_passes` does the rest.  The row weights (n,) are all positive, or None.
 
     Attributes
     ----------
@@ -123,6 +125,8 @@ class IncrementalClassifier(LinearClassifier):
 
     n_epochs = 1
     """Number of passes of `fit` in subclasses that do not have this parameter."""
+    _state = None
+    """The engine, or None before the first row."""
 
     @one_vs_rest
     @checked_fit
@@ -150,18 +154,47 @@ class IncrementalClassifier(LinearClassifier):
 
     def _fit(self, X, y, sample_weight, callback):
         X, y, weights = self._first_rows(X, y, sample_weight)
-        self._start(X)
         self._learn(X, self._signs(y), callback, weights, self.n_epochs)
         return self
 
     def _partial_fit(self, X, y, classes, sample_weight, callback):
         first = "coef_" not in vars(self)
         X, y, weights = self._next_rows(X, y, classes, sample_weight, first=first)
-        if first:
-            self._start(X)
         if len(y):
             self._learn(X, self._signs(y), callback, weights, 1)
         return self
+
+    def _learn(self, X, signs, callback, weights, n_passes):
+        def report(t):
+            self._publish()
+            return callback(self, t)
+
+        engine = self._state = self._engine(X, weights)
+        engine.update = self._update
+        run_passes(
+            engine, X, signs, None, (None, weights), self._check, None if callback is None else report,
+            repeat(None, n_passes), merging=False, enough=lambda: False,
+        )  # fmt: skip
+        engine.update = None  # so that nothing refers to itself
+        self._publish()
+
+    def _check(self):
+        """Raise ValueError if the engine has refused an example."""
+        refused, _ = self._state.failure()
+        if refused:
+            self._publish()
+            message = (
+                f"{type(self).__name__}: the margin, variance or update at example number {refused} is not finite; "
+                "scale the features, for example to [0, 1], or choose parameters that give smaller steps."
+            )
+            raise ValueError(message)
+        if self._decided is not None:
+            self._decided.append(self._state.decided)
+
+    def _publish(self):
+        engine = self._state
+        self.coef_, self.t_ = engine.mean, engine.t
+        self.n_mistakes_, self.n_updates_ = engine.n_mistakes, engine.states["updates"].item()
 
     def steps(self, n_samples):
         """Return the number of rows that `fit` processes and the row number of the first checkpoint."""

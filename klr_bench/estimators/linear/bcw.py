@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY
 
 import numpy as np
 import scipy.sparse as sp
-from numba import float32, float64, types
+from numba import float64, types
 from scipy.linalg import eigh, get_blas_funcs
 from sklearn.utils._param_validation import Options
 from sklearn.utils.validation import check_is_fitted
@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.parameters import POSITIVE, estimator, parameter
 from klr_bench.estimators.linear.base import IncrementalClassifier, Weighted, box, check_memory, per_row
-from klr_bench.estimators.online.state import STATE, STATES
+from klr_bench.estimators.online.state import STATES, BlockState
 
 GRAM_ROWS = 2048
 """Number of rows per matrix product in the computation of X'X."""
@@ -28,7 +28,7 @@ def _signature(real):
     return types.void(real[:, ::1], vector, vector, vector, vector, STATES)
 
 
-@compiled([_signature(float32), _signature(float64)], fastmath={"reassoc", "contract"})
+@compiled(_signature, fastmath={"reassoc", "contract"})
 def _coordinate_steps(Z, y, w, bound, softness, states):
     """Update the whitened weights w in place by one dual coordinate step per whitened row of Z."""
     state = states[0]
@@ -48,6 +48,39 @@ def _coordinate_steps(Z, y, w, bound, softness, states):
             for k in range(len(w)):
                 w[k] += step * z[k]
             state["updates"] += 1
+
+
+class WhitenedState(BlockState):
+    """Engine of `BatchConfidenceWeighted`: covariance and mean of the weights, and the whitened weights w of a batch.
+
+    `update`, called with the weights of rows or nothing, returns C and q; it is set by the learner.
+    """
+
+    UNSTORED = (*BlockState.UNSTORED, "U")
+
+    def __init__(self, d):
+        super().__init__()
+        self.precision, self.mean, self.n_batches = np.eye(d), np.zeros(d), 0
+        self.chunk = self.watched_chunk = max(64, TILE // d)
+
+    def begin(self, precision, dtype):
+        """Begin a batch with this inverse of the covariance, whose rows have this dtype."""
+        e, V = eigh(precision, overwrite_a=False, check_finite=False)
+        e = np.maximum(e, 1.0)  # in exact arithmetic, the eigenvalues of I + X'X / r are at least 1
+        self.precision, self.root = precision, (V * e**-0.5) @ V.T
+        self.w = (V * e**0.5) @ (V.T @ self.mean)
+        self.U, self.pass_time = self.root.astype(dtype, copy=False), 0.0
+        self.n_batches += 1
+
+    def learn(self, X, y, draws=None, numbers=None, factors=None):
+        """Update the whitened weights from the rows of X and their labels y, one row after the other."""
+        C, q = self.update() if factors is None else self.update(factors)
+        bound, softness = box(per_row(C, len(y)), q)
+        Z = np.ascontiguousarray(X @ self.U)
+        start = time.perf_counter()
+        _coordinate_steps(Z, y, self.w, bound, softness, self.states)
+        self.pass_time += time.perf_counter() - start
+        self.states["t"] += len(y)
 
 
 @estimator
@@ -123,52 +156,35 @@ class BatchConfidenceWeighted(Weighted, IncrementalClassifier):
         check_is_fitted(self, "coef_")
         if self._has_many():
             return [learner.covariance_ for learner in self.estimators_]
-        return self._root @ self._root
+        return self._state.root @ self._state.root
 
-    def _start(self, X):
-        d = X.shape[1]
-        check_memory(self, d, np.dtype(np.float64), "SparseBatchConfidenceWeighted, which selects features")
-        self.precision_, self._mean = np.eye(d), np.zeros(d)
-        self.t_, self.n_batches_, self._states = 0, 0, np.zeros(1, STATE)
-
-    def _learn(self, X, signs, callback, weights, n_passes):
-        del n_passes  # a batch is learned once
-        d = X.shape[1]
-        weight = self.C if self.r is None else 1 / self.r
-        precision = self.precision_ + weight * gram(X, weights)
+    def _engine(self, X, weights):
+        engine = self._state
+        if engine is None:
+            d = X.shape[1]
+            check_memory(self, d, np.dtype(np.float64), "SparseBatchConfidenceWeighted, which selects features")
+            engine = WhitenedState(d)
+        precision = engine.precision + (self.C if self.r is None else 1 / self.r) * gram(X, weights)
         if not np.isfinite(precision).all():
             message = (
                 f"{type(self).__name__}: X'X is not finite in {X.dtype}; scale the features, for example to [0, 1]."
             )
             raise ValueError(message)
-        e, V = eigh(precision, overwrite_a=False, check_finite=False)
-        e = np.maximum(e, 1.0)  # in exact arithmetic, the eigenvalues of I + X'X / r are at least 1
-        root = (V * e**-0.5) @ V.T
-        w = (V * e**0.5) @ (V.T @ self._mean)
-        self.precision_, self._root = precision, root
-        self.n_batches_ += 1
-        bound, softness = box(per_row(self.C if weights is None else self.C * weights, len(signs)), self.q)
-        U, rows, self.pass_time_ = root.astype(X.dtype), max(64, TILE // d), 0.0
-        for start in range(0, len(signs), rows):
-            block = slice(start, start + rows)
-            Z, y = np.ascontiguousarray(X[block] @ U), signs[block]
-            start_time = time.perf_counter()
-            _coordinate_steps(Z, y, w, bound[block], softness[block], self._states)
-            self.pass_time_ += time.perf_counter() - start_time
-            self.t_ += len(y)
-            if callback is not None:
-                self._publish(w)
-                if callback(self, self.t_):
-                    return
-        self._publish(w)
+        engine.begin(precision, X.dtype)
+        return engine
+
+    def _update(self, weights=1.0):
+        return self.C * weights, self.q
 
     def summary(self):
         """Return the fraction of non-zero weights, update count and pass time, as a dict."""
         return super().summary() | {"pass_time_s": float(np.sum(self.pass_time_))}
 
-    def _publish(self, w):
-        self.coef_ = self._mean = self._root @ w
-        self.n_mistakes_, self.n_updates_ = (self._states[name].item() for name in ("mistakes", "updates"))
+    def _publish(self):
+        engine = self._state
+        engine.mean = engine.root @ engine.w
+        super()._publish()
+        self.precision_, self.n_batches_, self.pass_time_ = engine.precision, engine.n_batches, engine.pass_time
 
 
 def gram(X, weights=None):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import KW_ONLY
-from itertools import repeat
 from numbers import Real
 
 import numpy as np
@@ -14,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 from klr_bench.estimators.core.parameters import COUNT, POSITIVE, Interval, estimator, parameter
 from klr_bench.estimators.linear.base import IncrementalClassifier, check_memory
 from klr_bench.estimators.linear.engine import LIMITS, Blocked, Diagonal, Full
-from klr_bench.estimators.online.passes import run_passes
 
 CONFIDENCE = Interval(Real, 0.5, 1, closed="neither")
 """Constraint of a probability between 0.5 and 1, both excluded."""
@@ -26,8 +24,8 @@ IN_CACHE = 256
 class OnlineLinearClassifier(IncrementalClassifier):
     """Base class of linear classifiers that learn one row at a time by an update rule.
 
-    In a subclass `_update()`, or `_update(weights)` with row weights, returns the compiled rule and its parameters,
-    which are scalars or arrays with one value per row.
+    In a subclass `_update` returns the compiled rule and its parameters, which are scalars or arrays with one value per
+    row.
 
     Parameters
     ----------
@@ -38,39 +36,8 @@ class OnlineLinearClassifier(IncrementalClassifier):
     _: KW_ONLY
     n_epochs: int = parameter(COUNT, default=1)
 
-    def _start(self, X):
-        self._state = Diagonal(X.shape[1], math.inf, 1.0)
-
-    def _learn(self, X, signs, callback, weights, n_passes):
-        def report(t):
-            self._publish()
-            return callback(self, t)
-
-        engine, engine.update = self._state, self._update
-        run_passes(
-            engine, X, signs, None, (None, weights), self._check_update, None if callback is None else report,
-            repeat(None, n_passes), merging=False, enough=lambda: False,
-        )  # fmt: skip
-        engine.update = None  # so that nothing refers to itself
-        self._publish()
-
-    def _check_update(self):
-        """Raise ValueError if the engine has refused an example."""
-        refused, _ = self._state.failure()
-        if refused:
-            self._publish()
-            message = (
-                f"{type(self).__name__}: the margin, variance or update at example number {refused} is not finite; "
-                "scale the features, for example to [0, 1], or choose parameters that give smaller steps."
-            )
-            raise ValueError(message)
-        if self._decided is not None:
-            self._decided.append(self._state.decided)
-
-    def _publish(self):
-        engine = self._state
-        self.coef_, self.t_ = engine.mean, engine.t
-        self.n_mistakes_, self.n_updates_ = engine.n_mistakes, engine.states["updates"].item()
+    def _engine(self, X, weights):
+        return self._state or Diagonal(X.shape[1], math.inf, 1.0)
 
 
 @estimator
@@ -106,13 +73,14 @@ class ConfidenceLearner(OnlineLinearClassifier):
             return [learner.covariance_ for learner in self.estimators_]
         return self._state.covariance()
 
-    def _start(self, X, variance=1.0, limits=LIMITS):
-        """Start with this variance of the weights; a row adds at most `limits` to its inverse."""
+    def _engine(self, X, weights, variance=1.0, limits=LIMITS):
+        """Return the engine; a new one has this variance, and a row adds at most `limits` to its inverse."""
+        if self._state is not None:
+            return self._state
         d = X.shape[1]
         dtype = np.dtype(np.float64 if d <= IN_CACHE or self.covariance == "diagonal" else X.dtype)
         arguments = d, limits[dtype.name], variance
         if self.covariance == "diagonal":
-            self._state = Diagonal(*arguments)
-            return
+            return Diagonal(*arguments)
         check_memory(self, d, dtype, 'covariance="diagonal"')
-        self._state = Full(*arguments) if d <= IN_CACHE else Blocked(*arguments, dtype)
+        return Full(*arguments) if d <= IN_CACHE else Blocked(*arguments, dtype)

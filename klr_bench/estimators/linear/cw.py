@@ -132,8 +132,9 @@ class ConfidenceWeighted(ConfidenceLearner):
         tags.classifier_tags.poor_score = True  # each update fits its row exactly, so noisy labels cause large errors
         return tags
 
-    def _start(self, X):
-        super()._start(X, limits=LIMITS if self.safeguard else dict.fromkeys(LIMITS, math.inf))
+    def _engine(self, X, weights):
+        limits = LIMITS if self.safeguard else dict.fromkeys(LIMITS, math.inf)
+        return super()._engine(X, weights, limits=limits)
 
     def _update(self):
         return confident, (ndtri(self.confidence), math.inf)

@@ -154,7 +154,7 @@ class SparseBatchConfidenceWeighted(WeightedSolver):
             self._learn(X, self._signs(y), self._row_costs(len(y), weights), callback)
         return self
 
-    def _learn(self, X, signs, C, callback):
+    def _learn(self, X, signs, C, callback):  # no engine of `run_passes`: each step needs all rows of the batch
         if "n_batches_" not in vars(self):
             self.n_batches_, self._groups = 0, []
         columns, X = occurring(X, [j for features, *_ in self._groups for j in features])

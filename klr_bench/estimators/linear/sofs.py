@@ -181,8 +181,8 @@ class SOFS(Weighted, OnlineLinearClassifier):
     n_features_to_select: int = parameter(COUNT, default=100)
     r: float = parameter(POSITIVE, default=1.0)
 
-    def _start(self, X):
-        self._state = SelectingState(X.shape[1], self.n_features_to_select)
+    def _engine(self, X, weights):
+        return self._state or SelectingState(X.shape[1], self.n_features_to_select)
 
     def _update(self, weights=1.0):
         return self.r / weights

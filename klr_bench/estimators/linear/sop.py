@@ -76,8 +76,8 @@ class SecondOrderPerceptron(ConfidenceLearner):
     _: KW_ONLY
     compat: str | None = parameter(StrOptions({"libol"}), None, default=None)
 
-    def _start(self, X):
-        super()._start(X, variance=self.a)
+    def _engine(self, X, weights):
+        return super()._engine(X, weights, variance=self.a)
 
     def _update(self):
         return second_order, (float(self.update == "always" or self.compat == "libol"),)

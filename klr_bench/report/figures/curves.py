@@ -31,7 +31,7 @@ from klr_bench.report.figures.core.plot import (
     wide_traces,
 )
 from klr_bench.report.labels import line_label, path_of
-from klr_bench.results.store import FINISHED
+from klr_bench.results.record import FINISHED
 from klr_bench.results.variants import Variant, to_number
 
 PLACE = ["dataset", "algorithm", "variant"]

@@ -23,7 +23,7 @@ from klr_bench.report.labels import pluralize
 from klr_bench.report.measured import conditions_of
 from klr_bench.report.statistics.across import profile, ratios
 from klr_bench.report.statistics.paired import Array
-from klr_bench.results.store import FINISHED
+from klr_bench.results.record import FINISHED
 
 T = TypeVar("T")
 GAPS = (1e-1, 1e-2, 1e-3)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, cast
 
 from klr_bench.config.presentation import Presentation
 from klr_bench.instantiate import Parameters
+from klr_bench.metrics.labels import METRICS
 from klr_bench.metrics.metric import Metric
 from klr_bench.report.labels import line_label
 from klr_bench.report.measured import Conditions, Entry, Machine, Method
@@ -64,13 +65,13 @@ def method_without_records(algorithm: str, label: str, machine: str, params: Par
 
 
 def right_hand_methods(
-    statement: Statement, left: Method, dataset: tuple[str, str], groups: Groups, metrics: Mapping[str, Metric]
+    statement: Statement, left: Method, dataset: tuple[str, str], groups: Groups
 ) -> Iterator[tuple[str, Method]]:
     """Yield the methods that a statement compares with `left`, with their display names."""
     if statement.across is None:
         yield from ((line_label(right), right) for right in _rights(statement, left, groups[dataset]))
         return
-    measure = metrics[statement.across]
+    measure = METRICS[statement.across]
     for (name, label), candidates in groups.items():
         for right in _rights(statement, left, candidates) if name != dataset[0] else ():
             if _is_better(right.entries[measure.name].mean, left.entries[measure.name].mean, measure):

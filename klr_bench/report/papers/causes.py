@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from klr_bench.metrics.metric import Metric
 from klr_bench.report.measured import Measured
 from klr_bench.report.papers.candidates import Candidate
 from klr_bench.report.papers.claims import ClaimComparison, compare
@@ -39,7 +38,6 @@ def judge_cause(
     numbers: Sequence[Candidate],
     other_data: Collection[str],
     measured: Mapping[str, Measured],
-    metrics: Mapping[str, Metric],
 ) -> JudgedCause:
     """Judge a cause of a published number by its experiments, except on `other_data`.
 
@@ -51,7 +49,7 @@ def judge_cause(
             candidates = groups.setdefault((dataset.name, dataset.label), [])
             candidates += [Candidate([name], method) for method in dataset.methods]
     groups = {place: [*methods, *numbers] for place, methods in groups.items() if place[0] not in other_data}
-    by_statement = [compare([statement], groups, metrics) for statement in cause.statements]
+    by_statement = [compare([statement], groups) for statement in cause.statements]
     comparisons = [comparison for compared in by_statement for comparison in compared]
     possible = [comparison for comparison in comparisons if comparison is not None]
     n_impossible = len(comparisons) - len(possible) + sum(not compared for compared in by_statement)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import NamedTuple, Protocol
 
+from klr_bench.metrics.labels import METRICS
 from klr_bench.metrics.metric import Metric
 from klr_bench.report.labels import UNITS, line_label, number, pluralize
 from klr_bench.report.measured import TIMES, Entry, MeasuredDataset, Method
@@ -130,7 +131,6 @@ def _evidence(comparisons: Sequence[ClaimComparison]) -> str:
 def judge(
     claim: Claim,
     measured: Mapping[str, HasDatasets],
-    metrics: Mapping[str, Metric],
     published: Mapping[str, Candidates] | None = None,
     own_data: Collection[str] | None = None,
 ) -> JudgedClaim:
@@ -157,9 +157,7 @@ def judge(
         for dataset, candidates in (published or {}).items()
         if claim.datasets is None or dataset in claim.datasets
     }
-    pairs, on_other_data, of_paper = (
-        compare(claim.statements, groups, metrics) for groups in (paper_data, other_data, printed)
-    )
+    pairs, on_other_data, of_paper = (compare(claim.statements, groups) for groups in (paper_data, other_data, printed))
     comparisons = [pair for pair in pairs if pair is not None]
     return JudgedClaim(
         claim,
@@ -171,16 +169,14 @@ def judge(
     )
 
 
-def compare(
-    statements: Sequence[Statement], groups: Groups, metrics: Mapping[str, Metric]
-) -> list[ClaimComparison | None]:
+def compare(statements: Sequence[Statement], groups: Groups) -> list[ClaimComparison | None]:
     """Return the comparisons of statements, and None for pairs of times that are not comparable."""
     return [
-        _comparison(statement, dataset[1], pair, metrics)
+        _comparison(statement, dataset[1], pair)
         for dataset in groups
         for statement in statements
         if statement.datasets is None or dataset[0] in statement.datasets
-        for pair in pairs(statement, dataset, groups, metrics)
+        for pair in pairs(statement, dataset, groups)
     ]
 
 
@@ -194,15 +190,12 @@ class Pair(NamedTuple):
     theirs: Entry
 
 
-def pairs(
-    statement: Statement, dataset: tuple[str, str], groups: Groups, metrics: Mapping[str, Metric]
-) -> Iterator[Pair]:
+def pairs(statement: Statement, dataset: tuple[str, str], groups: Groups) -> Iterator[Pair]:
     """Yield the pairs of results on a data set that a statement compares."""
     other = statement.than_metric or statement.metric
     for left in select(statement.of, groups[dataset]):
         rights: list[tuple[str, Method | None, Entry]] = [
-            (name, right, right.entries[other])
-            for name, right in right_hand_methods(statement, left, dataset, groups, metrics)
+            (name, right, right.entries[other]) for name, right in right_hand_methods(statement, left, dataset, groups)
         ]
         if statement.value is not None:
             rights = [("", None, constant(statement.value))]
@@ -212,10 +205,10 @@ def pairs(
                 yield pair
 
 
-def _comparison(statement: Statement, label: str, pair: Pair, metrics: Mapping[str, Metric]) -> ClaimComparison | None:
+def _comparison(statement: Statement, label: str, pair: Pair) -> ClaimComparison | None:
     """Compare two results; return None if they are times that are not comparable."""
     left, ours, name, right, theirs = pair
-    metric, other = metrics[statement.metric], metrics[statement.than_metric or statement.metric]
+    metric, other = METRICS[statement.metric], METRICS[statement.than_metric or statement.metric]
     are_times = {metric.name, other.name} <= TIMES
     if are_times and right is not None and not left.conditions.alike(right.conditions):
         return None

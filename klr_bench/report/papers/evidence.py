@@ -10,7 +10,7 @@ from typing import NamedTuple, cast
 
 from scipy.special import fdtri, ndtri
 
-from klr_bench.metrics.metric import Metric
+from klr_bench.metrics.labels import METRICS
 from klr_bench.report.labels import pluralize
 from klr_bench.report.measured import Entry, Machine, Measured
 from klr_bench.report.papers.candidates import Candidate, method_without_records
@@ -21,9 +21,7 @@ from klr_bench.report.papers.outcomes import constant
 from klr_bench.report.papers.verdicts import AGREE, LEVEL, Kind, NotCompared, Others, Verdict, verdict_of
 
 
-def with_evidence(
-    matches: Sequence[Match], paper: Paper, table: PrintedTable, metrics: Mapping[str, Metric]
-) -> list[Match]:
+def with_evidence(matches: Sequence[Match], paper: Paper, table: PrintedTable) -> list[Match]:
     """Return the numbers of a table with their kinds, power, and verdicts on spreads."""
     sparsities = {_cell(match): match for match in matches if match.printed.metric == "sparsity"}
     results = []
@@ -33,7 +31,7 @@ def with_evidence(
             tested = kind is not Kind.IDENTITY
             match = replace(
                 match,
-                others=_others(match, matches, table, metrics),
+                others=_others(match, matches, table),
                 spread_agrees=spread_agrees(match, table.repeats) if tested else None,
                 has_inferred_spread=paper.has_inferred_spread(match.printed),
             )
@@ -46,7 +44,6 @@ def with_cause(
     paper: Paper,
     lines: Sequence[Printed],
     measured: Mapping[str, Measured],
-    metrics: Mapping[str, Metric],
 ) -> Match:
     """Return a copy of a differing match with its cause, if any, and the verdict.
 
@@ -58,7 +55,7 @@ def with_cause(
     numbers = _rows_of(match, paper, lines)
     other_data = {*paper.stand_ins, *(line.dataset for line in lines)} - {match.printed.dataset}
     judged = [
-        (verdict, judge_cause(cause, numbers, other_data, measured, metrics))
+        (verdict, judge_cause(cause, numbers, other_data, measured))
         for verdict, causes in ((Verdict.EXPLAINED, paper.causes), (Verdict.UNEXPLAINED, paper.tried))
         for cause in causes
         if cause.numbers.holds(match.printed)
@@ -115,7 +112,7 @@ def _is_identity(match: Match) -> bool:
     return line.value in parameters if line.unit == "count" else line.metric == "sparsity" and line.value == 0
 
 
-def _others(match: Match, matches: Iterable[Match], table: PrintedTable, metrics: Mapping[str, Metric]) -> Others:
+def _others(match: Match, matches: Iterable[Match], table: PrintedTable) -> Others:
     """Count the other methods with the same data set, metric and settings."""
     line = match.printed
 
@@ -127,7 +124,7 @@ def _others(match: Match, matches: Iterable[Match], table: PrintedTable, metrics
         for other in matches
         if other is not match and other.entry and other.not_compared is None and place(other.printed) == place(line)
     ]
-    verdicts = [verdict_of(entry, line, metrics[line.metric], table.repeats) for entry in others]
+    verdicts = [verdict_of(entry, line, METRICS[line.metric], table.repeats) for entry in others]
     return Others(sum(verdict in AGREE for verdict in verdicts), len(others))
 
 

@@ -260,7 +260,7 @@ def _printed(
     they are matched by rank.
     """
     values = method.params
-    if measured.manifest.has_referenced_budgets and to_number(values.get("budget")) is not None:
+    if isinstance(measured.manifest.config.budget, str) and to_number(values.get("budget")) is not None:
         variants = [other.variant for other in dataset.methods if other.algorithm == method.algorithm]
         ours, theirs = (
             sorted({params["budget"] for params in side if to_number(params.get("budget")) is not None})

@@ -21,6 +21,7 @@ from klr_bench.config import locations
 from klr_bench.errors import KlrBenchError, error_context, fail, nearest
 from klr_bench.files import read_regular
 from klr_bench.instantiate import TARGET
+from klr_bench.metrics.labels import METRICS
 from klr_bench.metrics.metric import Metric
 from klr_bench.parsing import check_choice, parse, refuse, refuse_unknown
 from klr_bench.report.papers.model import BENCHMARK, DIFFERENCE, PARTS, PUBLISHED, Cause, Claim, Paper, Printed
@@ -119,16 +120,16 @@ def _check_statements(paper: Paper) -> None:
                     )
 
 
-def check_numbers(paper: Paper, lines: Sequence[Printed], metrics: Mapping[str, Metric]) -> None:
+def check_numbers(paper: Paper, lines: Sequence[Printed]) -> None:
     """Raise KlrBenchError for an unknown name or a number that is not in tables.csv."""
     algorithms = locations.names("algorithm", locations.folders())
     content = paper.model_dump()
-    directed = [name for name, metric in metrics.items() if metric.better]
+    directed = [name for name, metric in METRICS.items() if metric.better]
     known_names = {
-        "metric": metrics,
-        "than_metric": metrics,
+        "metric": METRICS,
+        "than_metric": METRICS,
         "across": directed,
-        "nearest": metrics,
+        "nearest": METRICS,
         "algorithms": algorithms,
     }
     for key in ("claims", "causes", "tried"):

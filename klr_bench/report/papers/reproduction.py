@@ -55,7 +55,7 @@ class Reproduction:
         named = [name for entry in entries for name in entry.experiments]
         self._compared = dict.fromkeys(name for name in named if only is None or name in only)
         with error_context(folder / "paper.yaml"):
-            check_numbers(self.paper, self.lines, METRICS)
+            check_numbers(self.paper, self.lines)
 
     @cached_property
     def matches_by_table(self) -> dict[str, list[Match]]:
@@ -76,8 +76,8 @@ class Reproduction:
                 if pair.mean is not None and (pair.column is None or table.is_counterpart(*pair.column)):
                     matches.setdefault(id(pair.printed), []).append(pair)
         chosen = [_chosen(matches.get(id(line)), line, source) for line in source.selected_numbers]
-        explained = [with_cause(pair, self.paper, self.lines, self.measured, METRICS) for pair in chosen]
-        return with_evidence(explained, self.paper, table, METRICS)
+        explained = [with_cause(pair, self.paper, self.lines, self.measured) for pair in chosen]
+        return with_evidence(explained, self.paper, table)
 
     @cached_property
     def claims(self) -> list[JudgedClaim]:
@@ -88,7 +88,7 @@ class Reproduction:
         if loops.is_file():
             results[BENCHMARK] = Benchmark(loops)
         return [
-            judge(claim, results, METRICS, published_methods(claim, self.paper, self.lines), own_data)
+            judge(claim, results, published_methods(claim, self.paper, self.lines), own_data)
             for claim in self.paper.claims
         ]
 

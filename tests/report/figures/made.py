@@ -8,7 +8,7 @@ from typing import Any
 from klr_bench.report.figures import Inputs
 from klr_bench.report.load import read_results
 from klr_bench.report.table import results_table
-from klr_bench.results.store import CellFile, Record
+from klr_bench.results.record import CellFile, Record
 from klr_bench.results.variants import Variant
 from tests.report.folders import write_cells
 

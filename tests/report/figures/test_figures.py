@@ -13,7 +13,6 @@ from klr_bench.errors import KlrBenchError
 from klr_bench.report.figures import DrawnFigures, Inputs, Needs, check_names, draw_all, find, names
 from klr_bench.report.figures.curves import FIGURES as CURVES
 from klr_bench.report.figures.curves import excess_objectives
-from klr_bench.report.labels import along_path
 from klr_bench.results.record import CellFile
 from tests.report.figures import made
 
@@ -190,8 +189,6 @@ def test_curves_against_selected_features(tmp_path: Path) -> None:
     points = {series.look.label: list(zip(series.x, series.y, strict=True)) for series in facet.series}
     assert points["sbcw"] == [pytest.approx((x, x)) for x in (5, 10, 20)]
     assert points["l1svm q=2"] == [pytest.approx((7.0, 50.0))], "zero features are no point"
-    lines = [line for line in inputs.table.blocks[0].lines if line.algorithm == "sbcw"]
-    assert [point[:2] for point in along_path(lines, "relevant_found", 100.0)] == points["sbcw"]
 
 
 def test_the_excess_is_above_the_smallest_objective_of_the_same_data_and_repeat() -> None:

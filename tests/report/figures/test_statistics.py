@@ -13,7 +13,7 @@ from klr_bench.report.figures.core.drawing import STYLE
 from klr_bench.report.figures.performance_profile import profiles_of
 from klr_bench.report.figures.score_boxes import scores_of
 from klr_bench.report.pairwise import over_data_sets
-from klr_bench.results.store import CellFile
+from klr_bench.results.record import CellFile
 from tests.report.figures import made
 
 

@@ -17,7 +17,7 @@ from klr_bench.report.load import read_texts
 from klr_bench.report.page.html import write_page
 from klr_bench.report.page.site import write_site
 from klr_bench.report.watch import Server
-from klr_bench.results.store import Record
+from klr_bench.results.record import Record
 from tests.report.folders import REFERENCE, record, write
 from tests.report.page.conftest import Open
 

@@ -14,7 +14,6 @@ import pytest
 import yaml
 
 from klr_bench.config.locations import folders
-from klr_bench.metrics.labels import METRICS
 from klr_bench.report.measured import measure
 from klr_bench.report.papers.evidence import with_cause
 from klr_bench.report.papers.match import Match
@@ -158,7 +157,7 @@ def with_records(whole: Reproduction, match: Match, cause: Cause, change: Change
         frame = pd.concat([changed, frame[~rows]]).sort_index()
         measured[experiment] = measure(replace(results, records=frame))
     bare = replace(match, verdict=Verdict.UNEXPLAINED, cause=None, reason="")
-    return with_cause(bare, whole.paper, whole.lines, measured, METRICS)
+    return with_cause(bare, whole.paper, whole.lines, measured)
 
 
 @pytest.mark.parametrize(("paper", "match", "content"), DIFFERING)

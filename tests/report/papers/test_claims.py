@@ -7,7 +7,6 @@ import pytest
 
 from klr_bench.config.locations import folders
 from klr_bench.errors import KlrBenchError
-from klr_bench.metrics.labels import METRICS
 from klr_bench.parsing import parse
 from klr_bench.report.load import read_results
 from klr_bench.report.measured import Measured, measure
@@ -44,7 +43,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Measured]:
 
 def judged(measured: dict[str, Measured], *statements: dict[str, Any], **claim: Any) -> JudgedClaim:
     content = {"says": "So it is.", "where": "section 1", "experiments": ["mine"], "statements": list(statements)}
-    return judge(parse(Claim, content | claim), measured, METRICS)
+    return judge(parse(Claim, content | claim), measured)
 
 
 OSKL, NC = {"algorithms": ["oskl"]}, {"algorithms": ["nc"]}
@@ -237,7 +236,7 @@ def test_results_on_other_data_decide_a_claim_on_any_data(measured: dict[str, Me
     }
     for any_data, verdict in ((False, NOT_JUDGED), (True, HOLDS)):
         claim = parse(Claim, content | {"any_data": any_data})
-        assert judge(claim, measured, METRICS, own_data=["magic"]).verdict == verdict
+        assert judge(claim, measured, own_data=["magic"]).verdict == verdict
 
 
 ROWS = "part,what,d,seconds,ratio\nconfidence,bcw1,54,0.5,\nconfidence,plain loop of arow over bcw1,54,,4.0\n"

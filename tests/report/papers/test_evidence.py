@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from scipy.stats import binomtest
 
-from klr_bench.metrics.labels import METRICS
 from klr_bench.parsing import parse
 from klr_bench.report.measured import Entry, Machine
 from klr_bench.report.papers.evidence import Group, Order, orders, spread_agrees, total, with_evidence
@@ -28,7 +27,7 @@ def match(mean: str, entry: Entry, std: str = "", **values: Any) -> Match:
 
 
 def kinds(*matches: Match) -> list[Kind]:
-    return [pair.kind for pair in with_evidence(matches, PAPER, TABLE, METRICS)]
+    return [pair.kind for pair in with_evidence(matches, PAPER, TABLE)]
 
 
 def test_a_count_that_is_a_parameter_is_an_identity_if_no_repeat_differs_from_it() -> None:
@@ -64,10 +63,10 @@ def test_other_methods_have_the_settings_that_the_layout_names() -> None:
     ]
     apart = parse(PrintedTable, {"title": "x", "layout": {"columns": ["lam"]}})
     for table, expected in ((apart, [(1, 1), (1, 1), (1, 1), (0, 1)]), (TABLE, [(3, 3), (3, 3), (3, 3), (0, 3)])):
-        judged = with_evidence(two, PAPER, table, METRICS)
+        judged = with_evidence(two, PAPER, table)
         assert [pair.others for pair in judged] == expected
         assert [pair.is_weak for pair in judged] == [True, True, True, False]
-    (alone,) = with_evidence(two[:1], PAPER, apart, METRICS)
+    (alone,) = with_evidence(two[:1], PAPER, apart)
     assert (alone.others, alone.has_power, alone.is_weak) == ((0, 0), False, True)
 
 

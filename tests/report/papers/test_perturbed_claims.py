@@ -72,7 +72,7 @@ def compared(claim: Claim, results: Results) -> Iterator[tuple[Statement, Method
     for dataset in groups:
         for statement in claim.statements:
             if statement.datasets is None or dataset[0] in statement.datasets:
-                for pair in pairs(statement, dataset, groups, METRICS):
+                for pair in pairs(statement, dataset, groups):
                     yield statement, pair.left, pair.right
 
 
@@ -158,6 +158,6 @@ def test_each_claim_can_have_each_outcome(name: str, claim: Claim, wanted: str) 
     results = results_of(name, claim)
     numbers = solved(claim, results, wanted)
     anywhere = claim.model_copy(update={"datasets": None})
-    judged = judge(anywhere, perturbed(claim, results, numbers), METRICS)
+    judged = judge(anywhere, perturbed(claim, results, numbers))
     assert judged.verdict == wanted, judged.sentence()
     assert judged.comparisons

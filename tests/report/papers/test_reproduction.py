@@ -15,7 +15,6 @@ from rich.console import Console
 
 from klr_bench.config.locations import folders
 from klr_bench.errors import KlrBenchError
-from klr_bench.metrics.labels import METRICS
 from klr_bench.report.load import Results
 from klr_bench.report.page.content import Part
 from klr_bench.report.page.html import fragment
@@ -356,7 +355,7 @@ def test_values_for_what_a_number_leaves_open_are_calibrated_or_stated(tmp_path:
                 ]
                 tables = paper.tables | {number: printed.model_copy(update={"as_stated": {}})}
                 with pytest.raises(KlrBenchError, match=r"counterparts\.\w+: expected values in `calibrated`"):
-                    check_numbers(paper.model_copy(update={"calibrated": bare, "tables": tables}), lines, METRICS)
+                    check_numbers(paper.model_copy(update={"calibrated": bare, "tables": tables}), lines)
 
 
 SIGNS = {Verdict.EXACT: "", Verdict.STATISTICAL: "~", Verdict.UNEXPLAINED: "*", Verdict.EXPLAINED: "]"}

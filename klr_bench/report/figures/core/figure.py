@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from klr_bench.report.figures.core.plot import Place, mean
 from klr_bench.report.table import Line, Table
-from klr_bench.results.store import FINISHED
+from klr_bench.results.record import FINISHED
 
 if TYPE_CHECKING:
     import pandas as pd
