@@ -12,12 +12,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Options
 
 from klr_bench.estimators.core.checks import checked_fit, verbose_callback
-from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.core.jit import compiled, read_only
 from klr_bench.estimators.core.multiclass import one_vs_rest
 from klr_bench.estimators.core.parameters import COUNT, NOT_NEGATIVE, POSITIVE, SEED, estimator, parameter
 from klr_bench.estimators.core.rows import occurring
 from klr_bench.estimators.linear.base import WeightedSolver, box
-from klr_bench.estimators.linear.engine import read_only
 
 _vector = float64[::1]
 
