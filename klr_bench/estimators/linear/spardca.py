@@ -191,7 +191,3 @@ class SparDCA(WeightedSolver):
         """Return the objective, duality gap and fraction of non-zero weights, as a dict."""
         gap = float(np.max(self.duality_gap_))
         return {"objective": float(np.sum(self.objective_)), "duality_gap": gap, **super().progress()}
-
-    def summary(self):
-        """Return the objective, duality gap, fraction of non-zero weights and number of passes."""
-        return self.progress() | {"n_iter": int(np.max(self.n_iter_))}
