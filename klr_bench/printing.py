@@ -18,6 +18,12 @@ LONGEST_NAME = 100
 LONG_WORD = re.compile(rf"\S{{{LONGEST_WORD + 1},}}")
 
 
+def print_line(text: str) -> None:
+    """Print a line on standard output, at once."""
+    sys.stdout.write(printable(f"{text}\n"))
+    sys.stdout.flush()
+
+
 def warn(text: str) -> None:
     """Print a warning on standard error."""
     sys.stderr.write(printable(f"warning: {text.removeprefix('warning: ')}\n"))

@@ -45,7 +45,7 @@ from klr_bench.errors import (
     sanitize,
 )
 from klr_bench.instantiate import import_from_here
-from klr_bench.printing import printable
+from klr_bench.printing import print_line, printable
 
 if TYPE_CHECKING:
     from klr_bench.runner.estimate import Estimate
@@ -172,7 +172,7 @@ class Jobs:
         """Print the ``klr-bench report`` command that shows the results."""
         if not (self.arguments.quiet or self.arguments.dry_run):
             place = "" if results_dir == "results" else f" results_dir={shlex.quote(results_dir)}"
-            sys.stdout.write(printable(f"Next: klr-bench report {report}{place}\n"))
+            print_line(f"Next: klr-bench report {report}{place}")
 
     def print_sweeps(self) -> None:
         """Print the ``klr-bench report`` commands that show all runs of a sweep in one table."""
@@ -188,7 +188,7 @@ class Jobs:
             rest = f", without {', '.join(unknown)}" if unknown else ""
             hours = sum(estimate.seconds for estimate in estimates) / 3600
             total = f"{len(estimates)} runs: about {hours:.2g} h on {estimates[0].cores} cores{rest}"
-            sys.stdout.write(printable(f"{total}\n"))
+            print_line(total)
 
     def print_left_out(self) -> None:
         """Print the experiments of a paper that were left out, with the reasons."""

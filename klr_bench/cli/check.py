@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 
 from klr_bench.cli import EXIT_FAILED
@@ -10,7 +9,7 @@ from klr_bench.cli.arguments import split_keys
 from klr_bench.cli.model import parsed, read_algorithm
 from klr_bench.errors import fail
 from klr_bench.instantiate import import_from_here
-from klr_bench.printing import printable
+from klr_bench.printing import print_line
 
 
 def check(arguments: Sequence[str]) -> int:
@@ -27,6 +26,5 @@ def check(arguments: Sequence[str]) -> int:
     for finding in check_learner(words[0], algorithm):
         failed |= finding.status == "failed"
         message = f": {finding.message}" if finding.message else ""
-        sys.stdout.write(printable(f"{finding.status:7}{finding.check}{message}\n"))
-        sys.stdout.flush()
+        print_line(f"{finding.status:7}{finding.check}{message}")
     return EXIT_FAILED if failed else 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from klr_bench.cli.arguments import split_keys
 from klr_bench.cli.outputs import COMPRESSED, check_folder, check_table, write_table
 from klr_bench.errors import fail
 from klr_bench.files import expanded, write_atomic
-from klr_bench.printing import printable
+from klr_bench.printing import print_line
 from klr_bench.results.archive import ENDING, archive
 
 KEYS = ("into",)
@@ -36,7 +35,7 @@ def merge(arguments: Sequence[str]) -> int:
     merged = merge(sources, into)
     for merged_run in merged:
         lines = [merged_run.sentence(), *(f"  {conflict}" for conflict in merged_run.conflicts)]
-        sys.stdout.write(printable("".join(f"{line}\n" for line in lines)))
+        print_line("\n".join(lines))
     return EXIT_FAILED if any(merged_run.conflicts for merged_run in merged) else 0
 
 
@@ -59,7 +58,7 @@ def _write_file(sources: Sequence[Path], into: Path, ending: str) -> int:
         write_atomic(into, content.getvalue())
     else:
         write_table(records, into)
-    sys.stdout.write(printable(f"{into}: {len(folders)} runs, {len(records):,} cells\n"))
+    print_line(f"{into}: {len(folders)} runs, {len(records):,} cells")
     return 0
 
 

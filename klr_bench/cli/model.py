@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import shlex
-import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,7 +21,7 @@ from klr_bench.errors import error_context, exception_text, fail, nearest, sanit
 from klr_bench.files import expanded, no_file, write_atomic
 from klr_bench.instantiate import check_parameters, import_from_here
 from klr_bench.parsing import between, parse, parse_value
-from klr_bench.printing import printable, warn, warning_lines
+from klr_bench.printing import print_line, warn, warning_lines
 
 if TYPE_CHECKING:
     from klr_bench.datasets.table_preparer import TablePreparer
@@ -82,7 +81,7 @@ def fit(arguments: Sequence[str]) -> int:
             if note.startswith("warning: "):
                 warn(note)
             else:
-                _say(f"  {note}" if number else note)
+                print_line(f"  {note}" if number else note)
         classifier = make(resolve_gamma(estimator, X), {}, seed)
         begun = time.perf_counter()
         classifier, options = with_groups(classifier, y, groups, is_later=data.time is not None)
@@ -94,13 +93,13 @@ def fit(arguments: Sequence[str]) -> int:
     if data.time is not None:
         classifier.set_params(cv=None)  # the folds are not part of the model
     size = f"{pluralize(len(y), 'row')} and {pluralize(X.shape[1], 'feature')}"
-    _say(f"{algorithm.label}: fitted to {size} in {seconds:.1f} s{loss}")
+    print_line(f"{algorithm.label}: fitted to {size} in {seconds:.1f} s{loss}")
     if losses:
-        _say(losses)
+        print_line(losses)
     content = model_file.dump(make_pipeline(preparer, classifier), train)
     write_atomic(output, content)
-    _say(f"{output}: {len(content) / 1000:,.0f} kB")
-    _say(f"Next: klr-bench predict model={shlex.quote(str(output))} data.path=NEW.csv output=predictions.csv")
+    print_line(f"{output}: {len(content) / 1000:,.0f} kB")
+    print_line(f"Next: klr-bench predict model={shlex.quote(str(output))} data.path=NEW.csv output=predictions.csv")
     return 0
 
 
@@ -136,7 +135,7 @@ def predict(arguments: Sequence[str]) -> int:
     write_table(predictions, output)
     counts = predictions["prediction"].value_counts(sort=False).sort_index()
     listed = ", ".join(f"{name} ({n:,})" for name, n in counts.items())
-    _say(f"{output}: {pluralize(len(table), 'row')}, predicted as {listed}")
+    print_line(f"{output}: {pluralize(len(table), 'row')}, predicted as {listed}")
     return 0
 
 
@@ -222,8 +221,3 @@ def _warning_lines() -> Iterator[None]:
             yield
     except ImportError as error:
         fail(str(error))
-
-
-def _say(text: str) -> None:
-    sys.stdout.write(printable(f"{text}\n"))
-    sys.stdout.flush()

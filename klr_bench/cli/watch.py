@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import signal
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from klr_bench.cli.arguments import is_true, split_keys
 from klr_bench.errors import fail, nearest
-from klr_bench.printing import is_file_name, printable
+from klr_bench.printing import is_file_name, print_line
 
 KEYS = ("experiment", "results_dir", "port", "host", "open")
 LARGEST_PORT = 65535
@@ -32,23 +31,23 @@ def watch(arguments: Sequence[str]) -> int:
     folder = Path(values.get("results_dir", "results")) / name
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C
     with Server(folder, values.get("host", LOOPBACK), int(port)) as server:
-        _say(f"{folder} at {server.url}  (Ctrl-C ends it)")
+        print_line(f"{folder} at {server.url}  (Ctrl-C ends it)")
         if not server.is_loopback:
-            _say(f"Anyone who can reach this machine at host={values['host']} can read this page.")
+            print_line(f"Anyone who can reach this machine at host={values['host']} can read this page.")
         if not folder.exists():
             experiments = names("experiment", folders())
             hint = "" if name in experiments else f"; no experiment has this name.{nearest(name, experiments)}"
-            _say(f"There are no results yet. To produce some, run: klr-bench run experiment={name}{hint}")
+            print_line(f"There are no results yet. To produce some, run: klr-bench run experiment={name}{hint}")
         if in_browser:
             import webbrowser
 
             if not webbrowser.open(server.url):
-                _say("No browser is available; open the address yourself.")
+                print_line("No browser is available; open the address yourself.")
         lower_priority()
         try:
             server.serve_forever()
         except KeyboardInterrupt:
-            _say("")
+            print_line("")
     return 0
 
 
@@ -62,10 +61,5 @@ def watching(folder: Path, port: int) -> Iterator[int]:
 
     with serve_in_background(folder, port) as url:
         if url:
-            _say(f"Watch it at {url}")
+            print_line(f"Watch it at {url}")
         yield int(url.rstrip("/").rpartition(":")[2]) if url else 0
-
-
-def _say(text: str) -> None:
-    sys.stdout.write(printable(f"{text}\n"))
-    sys.stdout.flush()

@@ -28,7 +28,7 @@ from klr_bench.errors import error_context, fail
 from klr_bench.files import LARGEST_CSV, regular
 from klr_bench.instantiate import TARGET, Parameters
 from klr_bench.parsing import Plain, parse, parse_value, refuse, refuse_unknown
-from klr_bench.results.store import read_variant
+from klr_bench.results.variants import read_variant
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig

@@ -22,8 +22,8 @@ from klr_bench.printing import is_file_name, no_formula, shortened
 from klr_bench.report.manifest import Manifest, read_manifest
 from klr_bench.results import record
 from klr_bench.results.row_cache import Row
-from klr_bench.results.store import Store, damaged_cells, read_variant
-from klr_bench.results.variants import is_variant
+from klr_bench.results.store import Store, damaged_cells
+from klr_bench.results.variants import is_variant, read_variant
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,7 +13,6 @@ import io
 import json
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,7 +22,7 @@ from klr_bench.errors import KlrBenchError
 from klr_bench.files import Stamp, read_regular, write_atomic
 from klr_bench.printing import no_formula, printable
 from klr_bench.results.record import COLUMNS, RANGES, SCHEMA_VERSION, TEXTS, CellFile
-from klr_bench.results.variants import Variant
+from klr_bench.results.variants import Variant, read_variant
 
 MAX_INDEX_BYTES = 2**31
 """Maximum size of an index in bytes, for about a million cells."""
@@ -53,7 +52,7 @@ class Row(NamedTuple):
     @property
     def method(self) -> tuple[str, str, Variant]:
         """Tuple of data set, algorithm and variant."""
-        return self.dataset, self.algorithm, _variant(self.variant)
+        return self.dataset, self.algorithm, read_variant(self.variant)
 
     def texts(self) -> dict[str, str]:
         """Return the fields of the row of records.csv, by column."""
@@ -63,7 +62,7 @@ class Row(NamedTuple):
     @property
     def order(self) -> tuple[Any, ...]:
         """Key for sorting the rows of the tables."""
-        return self.dataset, self.algorithm, _variant(self.variant).order(), self.repeat, self.key
+        return self.dataset, self.algorithm, read_variant(self.variant).order(), self.repeat, self.key
 
 
 INDEX = TypeAdapter(dict[str, Row])
@@ -116,8 +115,3 @@ def _format() -> list[Any]:
     """Return the format of an index file: its version, and the schema, columns and ranges."""
     limits = sorted((name, str(metric.low), str(metric.high)) for name, metric in RANGES.items())
     return [2, SCHEMA_VERSION, *COLUMNS, *map(list, limits)]
-
-
-@cache
-def _variant(text: str) -> Variant:
-    return Variant(json.loads(text))

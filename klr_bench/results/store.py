@@ -14,7 +14,6 @@ whose checksum does not match is damaged: its cell is not listed, and is compute
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections import Counter
@@ -254,8 +253,3 @@ def refuse_newer(content: Any, path: str | Path) -> None:
             f"{path}: schema_version: expected at most {SCHEMA_VERSION}, got {shortened(str(version), 20)}. "
             "Use the version of klr-bench that wrote the file, or another results_dir."
         )
-
-
-def read_variant(text: str) -> Variant:
-    """Parse the variant column of records.csv.  Raises ValueError."""
-    return Variant(json.loads(text))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator, Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 VariantOrder = tuple[tuple[str, bool, float, str], ...]
@@ -49,6 +50,12 @@ class Variant(Mapping[str, Any]):
     def _order(self) -> VariantOrder:
         numbers = {name: to_number(value) for name, value in self.items()}
         return tuple((name, numbers[name] is None, numbers[name] or 0.0, str(value)) for name, value in self.items())
+
+
+@cache
+def read_variant(text: str) -> Variant:
+    """Parse the variant column of records.csv.  Raises ValueError."""
+    return Variant(json.loads(text))
 
 
 def is_variant(values: Any) -> bool:

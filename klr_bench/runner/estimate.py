@@ -17,7 +17,8 @@ from klr_bench.config.needs import Measured, reference_times
 from klr_bench.errors import KlrBenchError
 from klr_bench.parsing import parse
 from klr_bench.results.progress import read_progress
-from klr_bench.results.store import Store, read_variant
+from klr_bench.results.store import Store
+from klr_bench.results.variants import read_variant
 from klr_bench.runner.plan import Cell, Fold, group_folds, plan_cells
 
 UNREADABLE = (KlrBenchError, OSError, ValueError, KeyError, TypeError)

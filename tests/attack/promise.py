@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,16 @@ from klr_bench.errors import KlrBenchError
 
 MOST_LINES = 5
 LONGEST = 3000
+
+
+class Hostile:
+    """Creates a file when it is unpickled."""
+
+    def __init__(self, mark: Path) -> None:
+        self.mark = mark
+
+    def __reduce__(self) -> Any:
+        return Path.touch, (self.mark,)
 
 
 def check_message(message: str, *parts: str) -> None:

@@ -19,7 +19,7 @@ from klr_bench.datasets.dataset import load as load_dataset
 from klr_bench.datasets.download import verify
 from klr_bench.errors import KlrBenchError
 from klr_bench.files import read_checked_json, write_checked_json
-from tests.attack.promise import check_message
+from tests.attack.promise import Hostile, check_message
 from tests.attack.test_data_files import NO_FILES
 from tests.config.composing import dataset_of
 
@@ -78,16 +78,6 @@ def test_a_damaged_download_whose_stamp_fits_is_not_parsed(cache: Path, mirror: 
 def test_an_odd_description_of_arrays(content: str, cache: Path, mirror: str, folder: Path) -> None:
     (folder / "meta.json").write_text(content)
     check_loads(cache, mirror)
-
-
-class Hostile:
-    """Creates a file when it is unpickled."""
-
-    def __init__(self, mark: Path) -> None:
-        self.mark = mark
-
-    def __reduce__(self) -> Any:
-        return Path.touch, (self.mark,)
 
 
 def test_pickled_objects_in_the_cache_are_not_loaded(cache: Path, mirror: str, folder: Path, tmp_path: Path) -> None:

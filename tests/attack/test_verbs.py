@@ -10,8 +10,6 @@ import yaml
 from tests.attack.promise import files_in, refused
 from tests.report.folders import record, write
 
-ROOT = Path(__file__).resolve().parents[2]
-
 
 @pytest.fixture(autouse=True)
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

@@ -29,8 +29,8 @@ from klr_bench.metrics.labels import METRICS
 from klr_bench.report.load import load_results, read_results
 from klr_bench.results import store as store_module
 from klr_bench.results.record import COLUMNS, SCHEMA_VERSION, TRACE_COLUMNS, CellFile, Record
-from klr_bench.results.store import Store, Summary, read_variant
-from klr_bench.results.variants import Variant
+from klr_bench.results.store import Store, Summary
+from klr_bench.results.variants import Variant, read_variant
 
 ROOT = Path(__file__).resolve().parents[2]
 TRACES = [(10, 0.5, "accuracy", 0.75), (20, 1.0, "accuracy", 0.8)]

@@ -1,4 +1,6 @@
-"""Reference records shared by several test modules."""
+"""Reference records and a dask client, shared by several test modules."""
+
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -13,3 +15,11 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
     place.finish()
     assert len(place.events("end")) == 3 * 4 + 2 * 2 * 4  # cells, and the selection fits of one algorithm
     return place.records()
+
+
+@pytest.fixture(scope="module")
+def client() -> Any:
+    distributed = pytest.importorskip("distributed")
+    shared = {"threads_per_worker": 1, "dashboard_address": None}
+    with distributed.LocalCluster(n_workers=2, **shared) as cluster, distributed.Client(cluster) as client:
+        yield client

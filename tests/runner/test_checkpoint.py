@@ -16,6 +16,7 @@ from klr_bench.config.locations import config_dir
 from klr_bench.instantiate import TARGET, build, classifier_class
 from klr_bench.runner import checkpoint
 from klr_bench.runner.checkpoint import CheckpointError
+from tests.attack.promise import Hostile
 
 ROWS = np.random.RandomState(0).rand(400, 70).astype(np.float32)
 KINDS = {"dense": ROWS, "sparse": sp.csr_matrix(ROWS * (ROWS > 0.7)), "bits": (ROWS > 0.5).astype(np.float32)}
@@ -99,21 +100,11 @@ def test_a_missing_checkpoint_and_one_of_another_cell(path: Path) -> None:
         checkpoint.restore(path, "key", AROW())
 
 
-class Forged:
-    """Object that creates a file when it is unpickled."""
-
-    def __init__(self, mark: Path) -> None:
-        self.mark = mark
-
-    def __reduce__(self) -> Any:
-        return Path.touch, (self.mark,)
-
-
 def test_a_forged_checkpoint_is_refused_and_runs_nothing(tmp_path: Path) -> None:
     path, mark = tmp_path / "a.state", tmp_path / "mark"
     head = b'{"key": "key", "sums": {}}\n'
-    foreign = skops.io.dumps(AROW(r=Forged(mark)))
-    for content in (head + foreign, head + pickle.dumps(Forged(mark)), head, b"[]\n", b"{}", b"[" * 100_000, b""):
+    foreign = skops.io.dumps(AROW(r=Hostile(mark)))
+    for content in (head + foreign, head + pickle.dumps(Hostile(mark)), head, b"[]\n", b"{}", b"[" * 100_000, b""):
         path.write_bytes(checkpoint._digest(content) + b"\n" + content)
         with pytest.raises(CheckpointError, match="cannot be read"):
             checkpoint.restore(path, "key", AROW())

@@ -12,15 +12,8 @@ from sklearn.datasets import make_classification
 from klr_bench import PartitionedKLR, dask_leaves
 from klr_bench.runner.executors import _dask_leaves as module
 
-distributed = pytest.importorskip("distributed")
+pytest.importorskip("distributed")
 pytestmark = pytest.mark.usefixtures("short_search")
-
-
-@pytest.fixture(scope="module")
-def client():
-    shared = {"threads_per_worker": 1, "dashboard_address": None}
-    with distributed.LocalCluster(n_workers=2, **shared) as cluster, distributed.Client(cluster) as client:
-        yield client
 
 
 CASES = [(2, "mapped", True), (3, "dense", False), (2, "sparse", True), (3, "mapped", False)]

@@ -12,14 +12,7 @@ from klr_bench import NystroemKLR, dask_rows
 from klr_bench.estimators.kernel_values import row_blocks
 from klr_bench.runner.executors import _dask_rows as module
 
-distributed = pytest.importorskip("distributed")
-
-
-@pytest.fixture(scope="module")
-def client():
-    shared = {"threads_per_worker": 1, "dashboard_address": None}
-    with distributed.LocalCluster(n_workers=2, **shared) as cluster, distributed.Client(cluster) as client:
-        yield client
+pytest.importorskip("distributed")
 
 
 MORE_CASES = [(2, True, False), (3, False, False), (2, False, True), (3, True, True)]

@@ -194,16 +194,7 @@ class KernelClassifierCV(KernelClassifier):
         else:
             cv = check_cv(self.cv)
         folds = [[part[shares[part] > 0] for part in map(np.asarray, fold)] for fold in cv.split(X, codes)]
-        if not folds:
-            message = f"The 'cv' parameter of {type(self).__name__} must be folds of the rows. Got {self.cv!r} instead."
-            raise InvalidParameterError(message)
-        for i, (train, valid) in enumerate(folds):
-            if len(np.unique(codes[train])) < len(sizes) or not len(valid):
-                message = (
-                    f"{type(self).__name__}: fold {i} needs training rows of each class and validation rows, with "
-                    "weights above 0; use fewer folds."
-                )
-                raise ValueError(message)
+        check_folds(self, folds, codes, "fewer folds")
         return folds
 
     def _fold_scores(self, data, folds, gammas, settings):
@@ -297,6 +288,19 @@ def class_sizes(estimator, codes):
         message = f"{type(estimator).__name__} needs at least two rows of each class, got one of class {label}."
         raise ValueError(message)
     return sizes
+
+
+def check_folds(estimator, folds, codes, instead):
+    """Raise ValueError if there are no folds, or one has no validation rows or no training rows of a class."""
+    name = type(estimator).__name__
+    if not folds:
+        message = f"The 'cv' parameter of {name} must be folds of the rows. Got {estimator.cv!r} instead."
+        raise InvalidParameterError(message)
+    for i, (train, valid) in enumerate(folds):
+        if len(np.unique(codes[train])) < len(estimator.classes_) or not len(valid):
+            needed = "training rows of each class and validation rows, with weights above 0"
+            message = f"{name}: fold {i} needs {needed}; use {instead}."
+            raise ValueError(message)
 
 
 def n_folds(cv, sizes):

@@ -6,10 +6,9 @@ from numbers import Integral
 
 import numpy as np
 from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedShuffleSplit, check_cv
-from sklearn.utils._param_validation import InvalidParameterError
 from sklearn.utils.validation import check_array, check_consistent_length
 
-from klr_bench.estimators.batch.cross_validation import n_folds
+from klr_bench.estimators.batch.cross_validation import check_folds, n_folds
 from klr_bench.estimators.batch.partition import hashed
 
 SMALL, MEDIUM = 500, 3000
@@ -33,7 +32,7 @@ def folds_of(estimator, X, y, shares, groups, seed):
     if groups is not None:
         groups = check_array(groups, ensure_2d=False, dtype=None, input_name="groups")
         check_consistent_length(X, groups)
-    cv, name, rows = estimator.cv, type(estimator).__name__, np.flatnonzero(shares)
+    cv, rows = estimator.cv, np.flatnonzero(shares)
     if cv is None or isinstance(cv, Integral):
         X, y = (X, y) if len(rows) == len(y) else (X[rows], y[rows])
         if groups is None:
@@ -42,7 +41,8 @@ def folds_of(estimator, X, y, shares, groups, seed):
         n_groups = [len(np.unique(groups[y == k])) for k in range(len(estimator.classes_))]
         if min(n_groups) < 2:
             label = estimator.classes_[np.argmin(n_groups)]
-            message = f"{name} needs at least two groups with rows of each class, got one for class {label}."
+            what = f"needs at least two groups with rows of each class, got one for class {label}"
+            message = f"{type(estimator).__name__} {what}."
             raise ValueError(message)
         folds = list(_drawn(cv, groups, y, seed))
     else:
@@ -50,16 +50,7 @@ def folds_of(estimator, X, y, shares, groups, seed):
         folds = [[np.asarray(part) for part in fold] for fold in check_cv(cv).split(X, y, groups)]
         folds = [tuple(places[part[shares[part] > 0]] for part in fold) for fold in folds]
         y = y[rows]
-    if not folds:
-        message = f"The 'cv' parameter of {name} must be folds of the rows. Got {cv!r} instead."
-        raise InvalidParameterError(message)
-    for i, (train, valid) in enumerate(folds):
-        if len(np.unique(y[train])) < len(estimator.classes_) or not len(valid):
-            message = (
-                f"{name}: fold {i} needs training rows of each class and validation rows, with weights above 0; use "
-                "fewer folds, or other groups."
-            )
-            raise ValueError(message)
+    check_folds(estimator, folds, y, "fewer folds, or other groups")
     return folds
 
 

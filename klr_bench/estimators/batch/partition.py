@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numba import float32, float64, int64, types, void
+from numba import float32, float64, int64, void
 from sklearn.utils.sparsefuncs import min_max_axis
 
 from klr_bench.estimators.batch.scaling import Scaling
-from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.core.jit import compiled, read_only
 from klr_bench.estimators.core.multiclass import SEEDS
 from klr_bench.estimators.core.rows import slices, stacked, with_scaled_columns
 from klr_bench.estimators.core.threads import parallel_map
@@ -61,7 +61,7 @@ class WeightedRows:
 
 def _signatures(*others):
     """Return signatures, with rows X (n, d) in both precisions and directions (n_nodes, d)."""
-    arrays = [types.Array(real, 2, "C", readonly=True) for real in (float32, float64)]
+    arrays = [read_only(real, 2) for real in (float32, float64)]
     return [void(X, arrays[1], *others) for X in arrays]
 
 
@@ -90,9 +90,7 @@ def _project(X, directions, nodes, values):
         values[i] = _product(X, i, directions, nodes[i])
 
 
-@compiled(
-    _signatures(types.Array(float64, 1, "C", readonly=True), types.Array(int64, 2, "C", readonly=True), int64[::1])
-)
+@compiled(_signatures(read_only(float64, 1), read_only(int64, 2), int64[::1]))
 def _route(X, directions, thresholds, children, ends):
     """Set `ends` (n,) to -1 - k for each row in leaf k; the first node is node 0."""
     for i in range(len(ends)):

@@ -97,6 +97,11 @@ def compiled(signatures: Any = (), **options: Any) -> Callable[[Callable[..., An
     return decorate
 
 
+def read_only(dtype: Any, dimensions: int) -> Any:
+    """Return the numba type of a read-only C-contiguous array."""
+    return types.Array(dtype, dimensions, "C", readonly=True)
+
+
 def instructions(interpreted: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:
     """Decorate a function that generates machine instructions.
 

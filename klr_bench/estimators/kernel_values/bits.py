@@ -12,9 +12,9 @@ from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
-from numba import boolean, float32, float64, int64, types, uint32, uint64, void
+from numba import boolean, float32, float64, int64, uint32, uint64, void
 
-from klr_bench.estimators.core.jit import compiled, instructions
+from klr_bench.estimators.core.jit import compiled, instructions, read_only
 from klr_bench.estimators.core.rows import Growing
 
 LOOKED_AT = 1024
@@ -236,12 +236,8 @@ def _count(row, right, n_words, differ, counts):
                 counts[j] += _common(row, w, a, b, c, d, j)
 
 
-def _words(word):
-    return types.Array(word, 2, "C", readonly=True)
-
-
 def _signatures(of):
-    return [of(float32, _words(uint32)), of(float64, _words(uint64))]
+    return [of(float32, read_only(uint32, 2)), of(float64, read_only(uint64, 2))]
 
 
 @compiled(_signatures(lambda real, words: void(words, words, int64, boolean, real[::1], real[:, ::1])))

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from numba import boolean, int32, types, void
+from numba import boolean, int32, void
 
-from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.core.jit import compiled, read_only
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def sparse_products(left, right, *, are_distances=False):
 
 
 def _index_signature(real):
-    values, places = (types.Array(of, 1, "C", readonly=True) for of in (real, int32))
+    values, places = (read_only(of, 1) for of in (real, int32))
     return void(values, values, places, places, places, places, boolean, real[:, ::1])
 
 

@@ -6,16 +6,16 @@ feature, where the absolute value of a difference and a sum are three.
 
 from __future__ import annotations
 
-from numba import int64, types, void
+from numba import int64, void
 
-from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.core.jit import compiled, read_only
 
 COLUMNS = 256
 """Number of columns whose right operands stay in the cache."""
 
 
 def _signature(real):
-    operand = types.Array(real, 2, "C", readonly=True)
+    operand = read_only(real, 2)
     return void(operand, operand, int64, real[:, ::1])
 
 

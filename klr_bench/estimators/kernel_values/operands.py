@@ -25,9 +25,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from numba import boolean, float64, types, void
+from numba import boolean, float64, void
 
-from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.core.jit import compiled, read_only
 from klr_bench.estimators.core.kernels import KERNELS, OF_DISTANCES, Kernel, squared_norms
 from klr_bench.estimators.core.parameters import PRECOMPUTED
 from klr_bench.estimators.core.rows import in_layout, restricted
@@ -52,7 +52,7 @@ scripts/benchmark/sparse.py and bits.py.
 
 
 def _augment(real):
-    return void(*(types.Array(real, n, "C", readonly=True) for n in (2, 1)), float64, boolean, real[:, ::1])
+    return void(read_only(real, 2), read_only(real, 1), float64, boolean, real[:, ::1])
 
 
 @compiled(_augment)

@@ -19,7 +19,7 @@ from llvmlite import binding, ir
 from numba import float32, float64, int32, int64, types, void
 from numba.core import cgutils
 
-from klr_bench.estimators.core.jit import compiled, instructions
+from klr_bench.estimators.core.jit import compiled, instructions, read_only
 from klr_bench.estimators.core.kernels import EXP2, LAPLACIAN, LOWEST, RBF
 from klr_bench.estimators.core.vectors import SINGLE_TIE
 from klr_bench.estimators.kernel_values.bits import add_counts
@@ -263,7 +263,7 @@ def _add_products(typing, weights, values, places, n_places, pair, j, products):
 
 _set_block, _set_row = _block_of_values(ROWS), _block_of_values(1)
 _add_block, _add_row = _block_of_sums(ROWS), _block_of_sums(1)
-_MATRIX, _VECTOR = (types.Array(float32, n, "C", readonly=True) for n in (2, 1))
+_MATRIX, _VECTOR = read_only(float32, 2), read_only(float32, 1)
 
 
 @compiled()

@@ -11,9 +11,9 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-from numba import float64, int64, types, void
+from numba import float64, int64, void
 
-from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.core.jit import compiled, read_only
 from klr_bench.estimators.kernel_values.features import KernelFeatures, LinearFeatures
 
 BLOCK = 4_000_000
@@ -128,15 +128,11 @@ class FeatureMatrix:
         return out
 
 
-def _read_only(real, dimensions):
-    return types.Array(real, dimensions, "C", readonly=True)
-
-
-_REALS = _read_only(float64, 1)
+_REALS = read_only(float64, 1)
 
 
 @compiled(
-    lambda real: void(_read_only(real, 2), _read_only(int64, 1), _REALS, float64[::1]),
+    lambda real: void(read_only(real, 2), read_only(int64, 1), _REALS, float64[::1]),
     fastmath=True,
 )
 def _add_columns(Z, J, w, out):
@@ -151,7 +147,7 @@ def _add_columns(Z, J, w, out):
 
 
 @compiled(
-    lambda real: void(_read_only(real, 2), _read_only(float64, 2), _REALS, float64[:, ::1], float64[::1]),
+    lambda real: void(read_only(real, 2), read_only(float64, 2), _REALS, float64[:, ::1], float64[::1]),
     fastmath=True,
 )
 def _add_sums(Z, V, h, out, squares):

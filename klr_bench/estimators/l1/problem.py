@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numba import float64, types
+from numba import float64
 from scipy.special import entr
 
-from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.core.jit import compiled, read_only
 from klr_bench.estimators.l1.matrix import FeatureMatrix
 
 
@@ -193,7 +193,7 @@ def soft(z, threshold):
     return np.sign(z) * np.maximum(np.abs(z) - threshold, 0.0)
 
 
-_READ = types.Array(float64, 1, "C", readonly=True)
+_READ = read_only(float64, 1)
 
 
 @compiled(float64(_READ, _READ))

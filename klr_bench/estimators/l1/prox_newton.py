@@ -16,9 +16,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numba import float64, int64, types
+from numba import float64, int64
 
-from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.core.jit import compiled, read_only
 from klr_bench.estimators.l1.problem import Iterate, probabilities
 
 STEPS = 4
@@ -109,10 +109,10 @@ def hessian(problem, margins):
     return H
 
 
-_READ = types.Array(float64, 1, "C", readonly=True)
+_READ = read_only(float64, 1)
 
 
-@compiled(float64[::1](types.Array(float64, 2, "C", readonly=True), _READ, _READ, _READ, int64, float64))
+@compiled(float64[::1](read_only(float64, 2), _READ, _READ, _READ, int64, float64))
 def descend(H, gradient, x, penalty, sweeps, precision):
     """Return the proximal Newton direction d, computed by cyclic coordinate descent.
 

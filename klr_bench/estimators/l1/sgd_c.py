@@ -11,7 +11,7 @@ import math
 import numpy as np
 from numba import float64, int64, types, void
 
-from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.core.jit import compiled, read_only
 from klr_bench.estimators.l1.problem import Iterate
 
 ALPHA = 2.0  # line 240
@@ -37,7 +37,7 @@ def sgd_c(problem, x, *, random, eta0, last, every=CHUNK):
             yield Iterate(problem, x.copy(), step=k)
 
 
-_READ = types.Array(float64, 1, "C", readonly=True)
+_READ = read_only(float64, 1)
 
 
 @compiled(

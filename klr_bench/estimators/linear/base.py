@@ -97,6 +97,10 @@ class WeightedSolver(LinearClassifier):
     class_weight: dict | str | None = parameter(*CLASS_WEIGHT, default=None)
     verbose: int | bool = parameter(*VERBOSE, default=False)
 
+    def summary(self):
+        """Return the values of `progress` and the number of iterations, as a dict."""
+        return self.progress() | {"n_iter": int(np.max(self.n_iter_))}
+
     def _begin_weighted(self, X, y, sample_weight):
         """Reset the estimator; return the rows, their labels, and the weight of each row times C."""
         X, y, weights = self._first_rows(X, y, sample_weight)

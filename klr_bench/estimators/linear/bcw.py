@@ -10,11 +10,11 @@ import scipy.sparse as sp
 from numba import float64, types
 from scipy.linalg import eigh, get_blas_funcs
 from sklearn.utils._param_validation import Options
-from sklearn.utils.validation import check_is_fitted
 
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.parameters import POSITIVE, estimator, parameter
 from klr_bench.estimators.linear.base import IncrementalClassifier, Weighted, box, check_memory, per_row
+from klr_bench.estimators.linear.confidence import ConfidenceLearner
 from klr_bench.estimators.online.state import STATES, BlockState
 
 GRAM_ROWS = 2048
@@ -81,6 +81,10 @@ class WhitenedState(BlockState):
         _coordinate_steps(Z, y, self.w, bound, softness, self.states)
         self.pass_time += time.perf_counter() - start
         self.states["t"] += len(y)
+
+    def covariance(self):
+        """Return the covariance matrix of the weights, of shape (d, d)."""
+        return self.root @ self.root
 
 
 @estimator
@@ -150,13 +154,7 @@ class BatchConfidenceWeighted(Weighted, IncrementalClassifier):
     r: float | None = parameter(POSITIVE, None, default=None)
     memory_limit: float = parameter(POSITIVE, default=4000.0)
 
-    @property
-    def covariance_(self):
-        """Covariance matrix of the weights; a list of matrices for more than two classes."""
-        check_is_fitted(self, "coef_")
-        if self._has_many():
-            return [learner.covariance_ for learner in self.estimators_]
-        return self._state.root @ self._state.root
+    covariance_ = ConfidenceLearner.covariance_
 
     def _engine(self, X, weights):
         engine = self._state

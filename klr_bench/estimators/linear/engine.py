@@ -21,7 +21,7 @@ import scipy.sparse as sp
 from numba import float32, float64, int32, int64, types
 from scipy.linalg import get_blas_funcs
 
-from klr_bench.estimators.core.jit import as_argument, compiled
+from klr_bench.estimators.core.jit import as_argument, compiled, read_only
 from klr_bench.estimators.core.rows import in_layout
 from klr_bench.estimators.online.state import STATES, BlockState
 
@@ -38,11 +38,6 @@ BLOCK = 128
 
 LIMITS = {"float64": 1e8, "float32": 1e4}
 """Largest eigenvalue that one example may add to S^-1, per precision of S; CW can disable the limit."""
-
-
-def read_only(real, dimensions):
-    """Return the numba type of a read-only C-contiguous array."""
-    return types.Array(real, dimensions, "C", readonly=True)
 
 
 @compiled(inline="always")

@@ -189,10 +189,6 @@ class SparseBatchConfidenceWeighted(WeightedSolver):
         """Return the maximum number of iterations and the iteration number of the first checkpoint."""
         return -(-self.n_features_to_select // self._group_size()), 1
 
-    def summary(self):
-        """Return the fraction of non-zero weights and the number of iterations, as a dict."""
-        return self.progress() | {"n_iter": int(np.max(self.n_iter_))}
-
     def _precisions(self, C):
         if not self._regularizes_variance:
             return None

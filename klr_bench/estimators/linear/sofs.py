@@ -7,11 +7,10 @@ import scipy.sparse as sp
 from numba import float32, float64, int32, int64, types
 from sklearn.preprocessing import normalize
 
-from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.core.jit import compiled, read_only
 from klr_bench.estimators.core.parameters import COUNT, POSITIVE, estimator, parameter
 from klr_bench.estimators.linear.base import Weighted, per_row
 from klr_bench.estimators.linear.confidence import OnlineLinearClassifier
-from klr_bench.estimators.linear.engine import read_only
 from klr_bench.estimators.online.state import STATES, BlockState
 
 ABSENT = -1  # the heap position of a feature that is not in the heap

@@ -12,12 +12,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Options
 
 from klr_bench.estimators.core.checks import checked_fit, verbose_callback
-from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.core.jit import compiled, read_only
 from klr_bench.estimators.core.multiclass import one_vs_rest
 from klr_bench.estimators.core.parameters import COUNT, NOT_NEGATIVE, POSITIVE, SEED, estimator, parameter
 from klr_bench.estimators.core.rows import occurring
 from klr_bench.estimators.linear.base import WeightedSolver, box
-from klr_bench.estimators.linear.engine import read_only
 
 _vector = float64[::1]
 
@@ -192,7 +191,3 @@ class SparDCA(WeightedSolver):
         """Return the objective, duality gap and fraction of non-zero weights, as a dict."""
         gap = float(np.max(self.duality_gap_))
         return {"objective": float(np.sum(self.objective_)), "duality_gap": gap, **super().progress()}
-
-    def summary(self):
-        """Return the objective, duality gap, fraction of non-zero weights and number of passes."""
-        return self.progress() | {"n_iter": int(np.max(self.n_iter_))}

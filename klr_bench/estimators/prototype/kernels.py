@@ -17,9 +17,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from numba import float32, float64, int32, types, void
+from numba import float32, float64, int32, void
 
-from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.core.jit import compiled, read_only
 from klr_bench.estimators.core.kernels import exp2_negative
 
 
@@ -102,9 +102,6 @@ def _parts(X):
 
 
 def _csr_signatures(n_matrices):
-    def read_only(dtype, dimensions):
-        return types.Array(dtype, dimensions, "C", readonly=True)
-
     block = [read_only(int32, 1)] * 2
     return [
         void(read_only(real, 1), *block, read_only(real, 2), *[real[:, ::1]] * n_matrices)
