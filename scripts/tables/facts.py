@@ -80,14 +80,9 @@ def boosting(reference: Path) -> str:
     untuned = ", which tuning would lower" if len(names) == 1 else ""
     return (
         f"On {len(means)} data sets{left_out} with at most {records['n_train'].max():,.0f} training rows, `KLR()`, "
-        f"which tunes itself, has {' and '.join(losses)}{untuned} (geometric mean), and trains for "
-        f"{' and '.join(times)} times as long (median).{busy(records)}"
+        f"which tunes itself, has {' and '.join(losses)}{untuned} (geometric mean). It trains "
+        f"for {' and '.join(times)} times as long (median).{busy(records)}"
     )
-
-
-def against_boosting(reference: Path) -> dict[str, str]:
-    """Return the sentence on boosting alone."""
-    return {"boosting": boosting(reference)}
 
 
 def install(_: Path) -> dict[str, str]:
