@@ -132,7 +132,7 @@ def marks(
 
 
 def is_constant(rows: Sequence[Row]) -> bool:
-    """Return True if all successful repeats have the balanced accuracy of a constant predictor of two classes."""
+    """Return True if all successful repeats are those of a constant predictor of two classes."""
     values = [row.get("balanced_accuracy") for row in rows if row["status"] == "ok"]
     return bool(values) and all(value == CONSTANT for value in values)
 
