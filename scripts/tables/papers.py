@@ -17,8 +17,8 @@ from klr_bench.report.papers.verdicts import Verdict
 
 
 def scoreboard(results_dir: Path) -> dict[str, str]:
-    """Return the counts of verdicts on results and claims, with one row per paper."""
-    return {"scoreboard": _scoreboard(results_dir, [*HEADLINE, Verdict.NOT_COMPARED.value])}
+    """Return the main counts of verdicts on results and claims, with one row per paper."""
+    return {"scoreboard": _scoreboard(results_dir, [name for name in HEADLINE if name != Verdict.EXPLAINED.value])}
 
 
 def verdicts(results_dir: Path) -> dict[str, str]:
