@@ -13,9 +13,11 @@ from klr_bench.config import locations as config_files
 from klr_bench.config.models import DataConfig
 from klr_bench.errors import KlrBenchError
 from klr_bench.instantiate import TARGET, Parameters, parameters
-from klr_bench.metrics.labels import METRICS
+from klr_bench.metrics.metric import Metric
+from klr_bench.report.labels import join_names, line_label
 from klr_bench.report.manifest import Manifest
-from klr_bench.report.measured import MeasuredDataset
+from klr_bench.report.measured import MeasuredDataset, Method
+from klr_bench.report.significance import is_constant, is_marked
 
 STORABLE = ("klr_bench.", "sklearn.")
 """Beginnings of the names of classes whose models `klr-bench fit` can store."""
@@ -37,19 +39,21 @@ class Code:
 def best_model(manifest: Manifest, datasets: Sequence[MeasuredDataset]) -> list[Code]:
     """Return a command and Python code that fit the best method to all rows of the user's file.
 
-    The best method has the best mean of the score by which parameters were selected; the parameters are those that most
-    repeats chose.  The list is empty if the data are not a CSV file of the user, if no method has this score, or if a
-    model of its class cannot be stored.
+    The best method has the best mean of the score by which parameters were selected or, if no method has this score, of
+    the first metric of the table.  As in the table, methods without a successful repeat and constant predictors do not
+    count.  The parameters are those that most repeats chose.  The list is empty if the data are not a CSV file of the
+    user, or if a model of the class cannot be stored.
     """
-    data, metric = manifest.config.data, METRICS.get(manifest.config.selection.score)
-    if len(datasets) != 1 or data.path is None or data.format == "svmlight" or metric is None:
+    data, shown = manifest.config.data, manifest.config.metrics or ()
+    if len(datasets) != 1 or data.path is None or data.format == "svmlight":
         return []
-    sign = 1 if metric.better == "lower" else -1
-    means = [(entry, entry.entries[metric.name].mean) for entry in datasets[0].methods]
-    best = min(((sign * mean, place) for place, (_, mean) in enumerate(means) if mean is not None), default=None)
-    if best is None:
+    (dataset,), metrics = datasets, manifest.metrics
+    names = [name for name in (manifest.config.selection.score, *shown) if name in metrics]
+    best = {name: methods for name in names if (methods := _best(dataset, metrics[name]))}
+    if not best:
         return []
-    method = means[best[1]][0]
+    score, (method, *_) = next(iter(best.items()))
+    in_table = next((name for name in shown if name in best), score)
     name = method.algorithm
     try:
         spec = config_files.read(config_files.find("algorithm", name, config_files.folders()))["estimator"]
@@ -58,7 +62,8 @@ def best_model(manifest: Manifest, datasets: Sequence[MeasuredDataset]) -> list[
         return []
     if accepted is None:
         return []
-    chosen = Counter(json.dumps(row["params"], sort_keys=True) for row in datasets[0].groups[method.column])
+    fitted = [row["params"] for row in dataset.groups[method.column] if row["status"] == "ok"]
+    chosen = Counter(json.dumps(params, sort_keys=True) for params in fitted)
     merged = json.loads(chosen.most_common(1)[0][0]) | dict(method.variant)
     accepted_values = {key: value for key, value in merged.items() if key in accepted}
     changed = {
@@ -70,14 +75,31 @@ def best_model(manifest: Manifest, datasets: Sequence[MeasuredDataset]) -> list[
     python = _python(
         data, spec[TARGET], {key: entry for key, entry in (spec | accepted_values).items() if key != TARGET} | seed
     )
+    label = line_label(method)
+    sentence = f"{label} has the best {metrics[score].title.lower()}. This command fits it to all rows:"
+    if method not in best[in_table]:
+        sentence = (
+            f"{label} has the best {metrics[score].title.lower()}, by which settings are selected; the best "
+            f"{metrics[in_table].title.lower()} is that of {join_names([*map(line_label, best[in_table])])}. "
+            f"This command fits {label} to all rows:"
+        )
     return [
-        Code(
-            f"{method.algorithm_label} has the best {metric.title.lower()}. This command fits it to all rows:",
-            "sh",
-            shlex.join(["klr-bench", "fit", *words, "output=model.skops"]),
-        ),
+        Code(sentence, "sh", shlex.join(["klr-bench", "fit", *words, "output=model.skops"])),
         Code("The same in Python:", "python", python),
     ]
+
+
+def _best(dataset: MeasuredDataset, metric: Metric) -> list[Method]:
+    """Return the methods that the table marks as the best, also if there is only one."""
+    sign = 1 if metric.better == "lower" else -1
+    means = {
+        method.column: sign * mean
+        for method in dataset.methods
+        if is_marked(metric) and method.n_ok and not is_constant(dataset.groups[method.column])
+        if (mean := method.entries[metric.name].mean) is not None
+    }
+    best = min(means.values(), default=None)
+    return [method for method in dataset.methods if method.column in means and means[method.column] == best]
 
 
 def _hydra(value: Any) -> str:

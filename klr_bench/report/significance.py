@@ -118,7 +118,7 @@ def marks(
     parameter whose values are columns of the table: only methods with the same value are compared.
     """
     by_metric = {}
-    columns = [column for column in columns if not _is_constant(groups.get(column, ()))]
+    columns = [column for column in columns if not is_constant(groups.get(column, ()))]
     for metric in filter(is_marked, metrics):
         parts = [_marks(sample, metric) for sample in samples(groups, columns, metric.name, resampled=resampled, by=by)]
         lines = {column: mark for part in parts for column, mark in part.lines.items()}
@@ -131,7 +131,8 @@ def marks(
     return by_metric
 
 
-def _is_constant(rows: Sequence[Row]) -> bool:
+def is_constant(rows: Sequence[Row]) -> bool:
+    """Return True if all successful repeats are those of a constant predictor of two classes."""
     values = [row.get("balanced_accuracy") for row in rows if row["status"] == "ok"]
     return bool(values) and all(value == CONSTANT for value in values)
 

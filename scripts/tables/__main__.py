@@ -15,7 +15,7 @@ from choose import chart, described
 from columns import magic, other_columns, own_file, quickstart, records_columns
 from comparison import compared, figures, projection
 from estimators import estimators
-from facts import against_boosting, facts, facts_of_docs, install
+from facts import facts, install
 from hero import pictures
 from learners import budget_all, defaults, mistakes
 from many_rows import file_fit, leaves, many_rows, rows_figure
@@ -40,7 +40,6 @@ def with_tables(text: str, tables: dict[str, str]) -> str:
 PAGES: dict[str, tuple[tuple[Callable[[Path], dict[str, str]], str], ...]] = {
     "README.md": ((facts, ""), (described("docs/methods/"), ""), (install, ""), (scoreboard, "")),
     "data/README.md": ((sources, ""),),
-    "docs/index.md": ((facts_of_docs, ""), (described("methods/"), ""), (install, "")),
     "docs/get_started.md": ((install, ""), (quickstart, "quickstart"), (magic, "oskl_magic")),
     "docs/your_data.md": ((own_file, "own_file"),),
     "docs/api/records.md": ((records_columns, ""), (other_columns, "")),
@@ -53,8 +52,6 @@ PAGES: dict[str, tuple[tuple[Callable[[Path], dict[str, str]], str], ...]] = {
     "docs/methods/budget_oskl.md": ((budget_all, "budget_all"), (mistakes, "mistakes")),
     "docs/how_it_works/measurements.md": ((machine, "benchmark"), (threads, "benchmark"), (speed, "benchmark")),
     "docs/results.md": (
-        (described("methods/"), ""),
-        (against_boosting, ""),
         (real_tables, "tables"),
         (compared, "benchmark"),
         (few_rows, "benchmark"),

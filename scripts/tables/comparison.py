@@ -72,9 +72,9 @@ def accuracy_beside_oskl(rows: pd.DataFrame) -> str:
 def _compact(data: pd.DataFrame) -> str:
     """Return seconds, accuracy and log loss by method and data set, and limited numbers of rows."""
     cells = {
-        (row.method, row.dataset): f"{two_digits(row.seconds)}{NO_BREAK}s, {100 * row.accuracy:.1f}{NO_BREAK}%"
+        (row.method, row.dataset): f"{two_digits(row.seconds)}, {100 * row.accuracy:.1f}"
         + ("" if pd.isna(row.log_loss) else f", {row.log_loss:.3f}")
-        + ("" if row.n == row.rows else f" ({row.n:,.0f}{NO_BREAK}rows)")
+        + ("" if row.n == row.rows else f" ({row.n:,.0f})")
         for row in data.itertuples()
     }
     datasets = data.drop_duplicates("dataset")
@@ -83,7 +83,7 @@ def _compact(data: pd.DataFrame) -> str:
         [name, *(cells.get((name, dataset), "-") for dataset in datasets["dataset"])]
         for name in data["method"].unique()
     ]
-    rows.append(["largest class", *(f"{100 * row.majority:.1f} %" for row in datasets.itertuples())])
+    rows.append(["largest class", *(f"{100 * row.majority:.1f}" for row in datasets.itertuples())])
     return table(head, rows, 1)
 
 

@@ -45,7 +45,7 @@ def estimators(reference: Path) -> dict[str, str]:
         if target.startswith("klr_bench.estimators.peers."):
             rows.setdefault("peers", []).append([_keys(files), _summary(locate(target))])
     heads = {"functions": ["name", "description"], "peers": ["keys", "method"]}
-    return {name: table(heads.get(name, ["class", "method", "supports"]), of, 3) for name, of in rows.items()}
+    return {name: table(heads.get(name, ["class (keys)", "method", "supports"]), of, 3) for name, of in rows.items()}
 
 
 def _table(cls: Any) -> str:
@@ -63,8 +63,7 @@ def _row(name: str, cls: Any, configs: dict[str, str]) -> list[str]:
     elif "loss" in inspect.signature(cls).parameters and hasattr(cls(loss="logit"), "predict_proba"):
         can.append('probabilities with `loss="logit"`')
     can += ["weights"] if "sample_weight" in inspect.signature(cls.fit).parameters else []
-    named = f"`{name}`, {'keys' if len(configs) > 1 else 'key'} {_keys(configs)}"
-    return [named, _summary(cls), ", ".join(can)]
+    return [f"`{name}` ({_keys(configs)})", _summary(cls), ", ".join(can)]
 
 
 def _keys(configs: dict[str, str]) -> str:

@@ -26,18 +26,13 @@ BOOSTING = {
 """Methods that KLR is compared with on these tables."""
 
 
-def facts(reference: Path, docs: str = "docs/") -> dict[str, str]:
-    """Return sentences on published numbers, SVC and gradient boosting, with links below `docs`."""
-    sentences = [f"**Published numbers.** {published(reference)} [All verdicts]({docs}papers/index.md)"]
-    sentences.append(f"**SVC.** {svc(reference)} [Results]({docs}results.md)")
+def facts(reference: Path) -> dict[str, str]:
+    """Return sentences on published numbers, SVC and gradient boosting."""
+    sentences = [f"**Published numbers.** {published(reference)} [All verdicts](docs/papers/index.md)"]
+    sentences.append(f"**SVC.** {svc(reference)} [Results](docs/results.md)")
     if (reference / TABLES).exists():
-        sentences.append(f"**Gradient boosting.** {boosting(reference)} [Results]({docs}results.md)")
+        sentences.append(f"**Gradient boosting.** {boosting(reference)} [Results](docs/results.md)")
     return {"facts": "\n".join(f"- {sentence}" for sentence in sentences)}
-
-
-def facts_of_docs(reference: Path) -> dict[str, str]:
-    """Return the same sentences with links from docs/index.md."""
-    return facts(reference, "")
 
 
 def published(reference: Path) -> str:
@@ -80,14 +75,9 @@ def boosting(reference: Path) -> str:
     untuned = ", which tuning would lower" if len(names) == 1 else ""
     return (
         f"On {len(means)} data sets{left_out} with at most {records['n_train'].max():,.0f} training rows, `KLR()`, "
-        f"which tunes itself, has {' and '.join(losses)}{untuned} (geometric mean), and trains for "
-        f"{' and '.join(times)} times as long (median).{busy(records)}"
+        f"which tunes itself, has {' and '.join(losses)}{untuned} (geometric mean). It trains "
+        f"for {' and '.join(times)} times as long (median).{busy(records)}"
     )
-
-
-def against_boosting(reference: Path) -> dict[str, str]:
-    """Return the sentence on boosting alone."""
-    return {"boosting": boosting(reference)}
 
 
 def install(_: Path) -> dict[str, str]:

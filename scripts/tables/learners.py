@@ -67,7 +67,7 @@ def budget_all(folder: Path) -> dict[str, str]:
     """Return the mean accuracies of the last and averaged classifier of learners with a budget."""
     results = read_results(folder)
     records = results.records[results.records["status"] == "ok"]
-    lines: dict[tuple[str, str], dict[int, str]] = {}
+    lines: dict[str, dict[tuple[str, int], str]] = {}
     for (dataset, algorithm, variant), group in records.groupby(["dataset", "algorithm", "variant"], sort=False):
         settings, means = dict(variant), group.mean(numeric_only=True)
         sizes = [size for size in (settings.get("budget"), settings.get("n_components"), NEAR.get(algorithm)) if size]
@@ -76,12 +76,10 @@ def budget_all(folder: Path) -> dict[str, str]:
         last, average = means["last_accuracy"], means["accuracy"]
         both = (average, math.nan) if algorithm in LAST_ALONE else (last, average)
         text = " / ".join("-" if math.isnan(accuracy) else f"{100 * accuracy:.1f}" for accuracy in both)
-        lines.setdefault((dataset, label), {}).update(dict.fromkeys(sizes, text))
-    rows = [
-        [results.manifest.dataset_label(dataset), label, *(texts.get(size, "") for size in SHOWN)]
-        for (dataset, label), texts in lines.items()
-    ]
-    head = ["data set", "learner", *(f"{size:,}" for size in SHOWN)]
+        lines.setdefault(label, {}).update({(dataset, size): text for size in sizes})
+    columns = [(dataset, size) for dataset in results.manifest.config.datasets for size in SHOWN]
+    rows = [[label, *(texts.get(column, "") for column in columns)] for label, texts in lines.items()]
+    head = ["learner", *(f"{results.manifest.dataset_label(dataset)}, {size:,}" for dataset, size in columns)]
     return {"budget_all": pipe_table(Grid(head, rows))}
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import matplotlib as mpl
 import pandas as pd
-from comparison import NO_BREAK, ROWS, WORKERS, busy
+from comparison import ROWS, WORKERS, busy
 from markup import table, two_digits
 from matplotlib.figure import Figure
 from methods import TITLES
@@ -58,7 +58,11 @@ def many_rows(folder: Path) -> dict[str, str]:
     )
     return {
         "many_rows": "\n\n".join([picture, *tables, notes]),
-        "when": _when(data),
+        "when": table(
+            ["class", "use it for", "time is proportional to"],
+            [[f"`{name}`", *uses] for name, uses in USES.items()],
+            3,
+        ),
         "prediction": _prediction(data),
     }
 
@@ -73,11 +77,10 @@ def _not_measured(part: str) -> str:
     return f"Not measured yet: `python scripts/benchmark {part}`."
 
 
-def _cells(data: pd.DataFrame, column: str) -> dict[tuple[str, object], str]:
-    """Return log loss and seconds, by method and the value of a column."""
+def _cells(data: pd.DataFrame) -> dict[tuple[str, object], str]:
+    """Return log loss and seconds, by method and number of rows."""
     return {
-        (row["method"], row[column]): f"{row['log_loss']:.3f}, {two_digits(row['seconds'])}{NO_BREAK}s"
-        for _, row in data.iterrows()
+        (row["method"], row["n"]): f"{row['log_loss']:.3f}, {two_digits(row['seconds'])}" for _, row in data.iterrows()
     }
 
 
@@ -86,20 +89,10 @@ def _row(cells: dict[tuple[str, object], str], method: str, places: Iterable[obj
 
 
 def _losses(dataset: str, data: pd.DataFrame) -> str:
-    sizes, cells = sorted(data["n"].unique()), _cells(data, "n")
+    """Return the results of every second number of rows; the picture has all."""
+    sizes, cells = sorted(data["n"].unique())[::-2][::-1], _cells(data)
     rows = [[method, *_row(cells, method, sizes)] for method in data["method"].unique()]
     return table([f"{TITLES[dataset]}, training rows:", *(f"{n:,}" for n in sizes)], rows, 1)
-
-
-def _when(data: pd.DataFrame) -> str:
-    """Return what each class is for, with results at the most rows that all have."""
-    ours = data[data["method"].isin(list(USES))]
-    common = ours.groupby(["dataset", "method"])["n"].max().groupby("dataset").min()
-    datasets = list(data["dataset"].unique())
-    cells = _cells(ours[ours["n"] == ours["dataset"].map(common)], "dataset")
-    rows = [[f"`{name}`", *uses, *_row(cells, name, datasets)] for name, uses in USES.items()]
-    head = ["class", "use it for", "time is proportional to"]
-    return table([*head, *(f"{TITLES[name]}, {common[name]:,} rows" for name in datasets)], rows, 3)
 
 
 def _prediction(data: pd.DataFrame) -> str:
@@ -107,11 +100,12 @@ def _prediction(data: pd.DataFrame) -> str:
     largest = data[data["n"] == data.groupby(["dataset", "method"])["n"].transform("max")]
     datasets = list(largest["dataset"].unique())
     cells: dict[tuple[str, object], str] = {
-        (row["method"], row["dataset"]): f"{two_digits(row['predict_s'])}{NO_BREAK}s ({row['n']:,} rows)"
-        for _, row in largest.iterrows()
+        (row["method"], row["dataset"]): two_digits(row["predict_s"]) for _, row in largest.iterrows()
     }
     rows = [[method, *_row(cells, method, datasets)] for method in largest["method"].unique()]
-    return table(["100,000 predictions, after a fit to", *(TITLES[name] for name in datasets)], rows, 1)
+    return table(
+        ["seconds of 100,000 predictions, after the largest fit", *(TITLES[name] for name in datasets)], rows, 1
+    )
 
 
 def rows_figure(folder: Path) -> dict[str, bytes]:

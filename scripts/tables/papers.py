@@ -17,8 +17,8 @@ from klr_bench.report.papers.verdicts import Verdict
 
 
 def scoreboard(results_dir: Path) -> dict[str, str]:
-    """Return the counts of verdicts on results and claims, with one row per paper."""
-    columns, rows = [*HEADLINE, Verdict.NOT_COMPARED.value], []
+    """Return the main counts of verdicts on results and claims, with one row per paper."""
+    columns, rows = [name for name in HEADLINE if name != Verdict.EXPLAINED.value], []
     for reproduction in reproductions(results_dir):
         texts = {name: f"{count:,}" for name, count in counts(reproduction.matches).items() if count}
         texts |= apart(reproduction.matches)

@@ -23,14 +23,6 @@ SIZES = ((10_000, 1_000), (100_000, 10_000), (1_000_000, 100_000))
 
 
 def how_long(folder: Path) -> dict[str, str]:
-    """Return tables of estimated times of passes, and of times of streams."""
-    return {
-        "estimate": _estimate(pd.read_csv(folder / "floor.csv")),
-        "billion": _billion(pd.read_csv(folder / "stream_learners.csv")),
-    }
-
-
-def _estimate(data: pd.DataFrame) -> str:
     """Return estimated times of passes.
 
     A pass needs rows x support vectors / 2 kernel values if support vectors are added evenly over the pass.
@@ -41,19 +33,10 @@ def _estimate(data: pd.DataFrame) -> str:
             f"{row.engine_ns:.2f}",
             *(duration(n * support / 2 * row.engine_ns / 1e9) for n, support in SIZES),
         ]
-        for row in data.itertuples()
+        for row in pd.read_csv(folder / "floor.csv").itertuples()
     ]
     sizes = [f"{n:,} rows, {support:,} support vectors" for n, support in SIZES]
-    return pipe_table(Grid(["features", "ns per kernel value", *sizes], rows))
-
-
-def _billion(data: pd.DataFrame) -> str:
-    """Return the rate of each learner on a stream, and its estimated time for 10^9 rows."""
-    rows = [
-        [LEARNERS.get(row.learner, row.learner), f"{row.rows_a_s:,.0f}", duration(1e9 / row.rows_a_s)]
-        for row in data.itertuples()
-    ]
-    return pipe_table(Grid(["one thread, from a text file", "rows per second", "a billion rows"], rows))
+    return {"estimate": pipe_table(Grid(["features", "ns per kernel value", *sizes], rows))}
 
 
 def duration(seconds: float) -> str:
@@ -108,13 +91,6 @@ COLUMNS = {
         "ratio": ("times faster", "{:.1f}"),
         "largest_difference": ("largest difference", "{:.0e}"),
     },
-    "small": {
-        "what": ("task", "{}"),
-        "learner": ("learner", "{}"),
-        "n": ("rows", "{:,}"),
-        "ms": ("ms", "{:.1f}"),
-        "svc_ms": ("SVC, ms", "{:.1f}"),
-    },
     "grid": {
         "dataset": ("data set", "{}"),
         "n_learners": ("learners", "{}"),
@@ -154,8 +130,13 @@ def threads(folder: Path) -> dict[str, str]:
 
 
 def few_rows(folder: Path) -> dict[str, str]:
-    """Return the table of fits to few rows, and of one row at a time."""
-    return measured(folder, "small")
+    """Return the times of fits to few rows, and of one row at a time."""
+    data = pd.read_csv(folder / "small.csv")
+    svc = data.dropna(subset="svc_ms").drop_duplicates("n").assign(learner="SVC", ms=lambda rows: rows["svc_ms"])
+    times = pd.concat([data, svc]).pivot_table("ms", "learner", ["what", "n"], sort=False)
+    head = ["milliseconds", *(f"{what}, {n:,} rows" for what, n in times.columns)]
+    rows = [[name, *("-" if math.isnan(ms) else f"{ms:.1f}" for ms in row)] for name, *row in times.itertuples()]
+    return {"small": pipe_table(Grid(head, rows))}
 
 
 def blocks(folder: Path) -> dict[str, str]:
@@ -278,7 +259,7 @@ def stream_learners(folder: Path) -> dict[str, str]:
         [
             LEARNERS.get(row.learner, row.learner),
             f"{row.rows_a_s / 1000:,.0f}",
-            f"{row.seconds / data.seconds[0]:.1f}",
+            duration(1e9 / row.rows_a_s),
             *(
                 "-" if math.isnan(row[key]) else f"{row[key]:{form}}"
                 for key, form in (
@@ -292,5 +273,5 @@ def stream_learners(folder: Path) -> dict[str, str]:
         for _, row in data.iterrows()
     ]
     head = [f"{data.rows[0] / 1e6:,.0f} million rows, {data.gb[0]:.1f} GB", "thousand rows per second"]
-    head += ["time / time of reading", "learning, s", "predicting, s", "memory, MB", "progressive log loss"]
+    head += ["a billion rows", "learning, s", "predicting, s", "memory, MB", "progressive log loss"]
     return {"stream_learners": pipe_table(Grid(head, rows))}

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from klr_bench import load_model
 from klr_bench.cli import main
 from klr_bench.report.load import read_results
 from klr_bench.report.table import results_table
+from klr_bench.results.variants import Variant
 from tests.report.folders import REFERENCE
 
 RANDOM = np.random.RandomState(0)
@@ -69,3 +71,38 @@ def test_the_best_method_is_named_only_for_a_file_of_the_user() -> None:
     assert f"algorithm={means.idxmin()} output" in command.text
     assert "classifier = " in code.text
     assert results_table(read_results(REFERENCE / "oskl_magic")).best == []
+
+
+@pytest.mark.parametrize(
+    ("algorithms", "column", "value", "expected"),
+    [
+        ("majority", "log_loss", 0.01, "KLR has the best log loss. "),
+        ("klr", "status", "timeout", "AuxiliaryKLR() has the best log loss, by which settings are selected; "),
+        ("klr", "status", "error", "; the best accuracy is that of OSKL(). This command fits AuxiliaryKLR() to all"),
+        ("klr|svc", "accuracy", 0.8, "KLR has the best log loss. "),
+        ("svc", "accuracy", 0.8, "; the best accuracy is that of SVC. "),
+        (".*", "log_loss", np.nan, "KLR has the best accuracy. "),
+    ],
+)
+def test_the_best_method_is_marked_in_the_table_or_the_sentence_says_why(
+    algorithms: str, column: str, value: object, expected: str
+) -> None:
+    results = read_results(REFERENCE / "own_file")
+    records = results.records.copy()
+    records.loc[records["algorithm"].str.fullmatch(algorithms), column] = value
+    built = results_table(replace(results, records=records))
+    command, _ = built.best
+    assert expected in command.sentence
+    (name,) = re.findall(r"algorithm=(\w+)", command.text)
+    marks = [of_metric.lines.get((name, Variant())) for of_metric in built.blocks[0].marks.values()]
+    assert "best" in [mark.place for mark in marks if mark]
+
+
+def test_failed_repeats_do_not_count_as_choices_of_parameters() -> None:
+    results = read_results(REFERENCE / "own_file")
+    records = results.records[results.records["algorithm"] == "oskl_default"].copy()
+    failed = records["repeat"] > 1
+    records.loc[failed, "status"] = "error"
+    records.loc[failed, "params"] = pd.Series([{}] * failed.sum(), records.index[failed])
+    command = results_table(replace(results, records=records)).best[0].text
+    assert "algorithms.oskl_default.estimator.gamma=0.3 scale" in command

@@ -22,12 +22,13 @@ from klr_bench.config import locations as config_files
 from klr_bench.errors import KlrBenchError, exception_text, fail
 from klr_bench.parsing import check_choice
 from klr_bench.report.figures.core.figure import DrawnFigures, Figure, Inputs, Needs, lacking
-from klr_bench.report.figures.core.plot import Axis, curve_of, means
+from klr_bench.report.figures.core.plot import Axis, curve_of, in_parts, means
 from klr_bench.report.figures.curves import FIGURES as CURVES
 from klr_bench.report.labels import UNITS, title_of
 from klr_bench.results.variants import to_number
 
 __all__ = [
+    "MOST_PANELS",
     "DrawnFigures",
     "Figure",
     "Inputs",
@@ -45,6 +46,8 @@ MOST = {"data sets": 60, "lines of the table": 1000, "checkpoints": 200_000}
 """Upper limits of what one figure shows."""
 PAGE_DPI = 80
 """Resolution of a picture on a page, in dots per inch."""
+MOST_PANELS = 9
+"""Largest number of panels of a figure that is drawn without a request, or shown unfolded beside ranks on a page."""
 LONGEST = 120
 """Maximum length of a file name without its suffix."""
 
@@ -194,6 +197,10 @@ def _add(
     if plot is not None and plot.is_flat and not requested:
         drawn.notes.append(f"figure {name}: not drawn, because it would show a single value.")
         return []
+    if plot is not None and len(plot.facets) > MOST_PANELS and not (requested or explored):
+        panels = f"it would have {len(plot.facets)} panels; add it to `figures`, or see it on a page (format=html)"
+        drawn.notes.append(f"figure {name}: not drawn, because {panels}.")
+        return []
     if explored:
         figure = replace(figure, kinds=figure.kinds[-1:], dpi=min(figure.dpi, PAGE_DPI))
         if plot is not None:
@@ -203,7 +210,7 @@ def _add(
         warnings.simplefilter(
             "ignore"
         )  # matplotlib warns about characters missing from the font and about axes without positive values
-        drawings = figure.draw(inputs) if figure.draw else draw_plot(plot) if plot else None
+        drawings = figure.draw(inputs) if figure.draw else draw_plot(in_parts(plot)) if plot else None
         if not drawings:
             return ["no value can be drawn."]
         files: dict[str, bytes] = {}

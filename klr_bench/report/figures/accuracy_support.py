@@ -16,7 +16,7 @@ from matplotlib.transforms import Bbox
 
 from klr_bench.report.figures.core.drawing import draw_plot, plain
 from klr_bench.report.figures.core.figure import Figure, Inputs, Needs
-from klr_bench.report.figures.core.plot import ACCURACY, SUPPORT, Curve, Plot, Series, curves_of, means
+from klr_bench.report.figures.core.plot import ACCURACY, SUPPORT, Curve, Plot, Series, curves_of, in_parts, means
 from klr_bench.report.labels import line_label, variant_label
 from klr_bench.report.table import Line
 
@@ -50,9 +50,7 @@ def _plot(inputs: Inputs) -> Plot | None:
 
 
 def _draw(inputs: Inputs) -> Drawing | None:
-    plot = _plot(inputs)
-    drawing = draw_plot(plot) if plot is not None else None
-    if plot is None or drawing is None:
+    if (whole := _plot(inputs)) is None or (drawing := draw_plot(plot := in_parts(whole))) is None:
         return None
     curve = curves_of(inputs)
     texts = {line_label(line): _label(line, curve(line)) for block in inputs.table.blocks for line in block.lines}

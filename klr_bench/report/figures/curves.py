@@ -13,6 +13,7 @@ from klr_bench.report.figures.core.plot import (
     ACCURACY,
     COLORS,
     EXAMPLES,
+    OTHERS,
     SUPPORT,
     Axis,
     Facet,
@@ -46,6 +47,7 @@ SPARSITY, RELATIVE = (
     Look("Sparsity", "circle", "-", COLORS["blue"]),
     Look("Relative accuracy", "square", "--", COLORS["red"]),
 )
+SINGLE, POOLED = replace(OTHERS, label="one data set"), Look("all test rows", "circle", "-", COLORS["blue"])
 LEAST = 20
 PREDICTED, OBSERVED = Axis("predicted", "Predicted probability"), Axis("positive", "Observed share")
 SELECTED = Axis("n_selected", "Selected features", logarithmic=True)
@@ -104,31 +106,34 @@ def plot_traces(inputs: Inputs, x: Axis, y: Axis) -> Plot | None:
 
 
 def plot_reliability(inputs: Inputs) -> Plot | None:
-    """Plot the fraction of positive test rows against the predicted probability, per bin.
+    """Plot the share of positive test rows against the predicted probability, for each method.
 
-    The rows of all repeats are counted together; the area of a marker is their share of the test rows, and bins with
-    fewer than LEAST rows are left out.
+    There is one point per bin.  The rows of all repeats are counted together.  If there are several data sets, each has
+    a gray curve, and all their rows have one.  The area of a marker is the share of the test rows; bins with fewer than
+    LEAST rows are left out.
     """
-    bins, fits = inputs.reliability, fits_of(inputs)
+    bins, fits, blocks = inputs.reliability, fits_of(inputs), inputs.table.blocks
     bins = bins.assign(predicted=bins["n"] * bins["predicted"], positive=bins["n"] * bins["positive"])
-    lines = [line for block in inputs.table.blocks for line in block.lines if mean(line, "ece") is not None]
     facets = []
-    for block in inputs.table.blocks:
-        series = []
-        for curve, look in looks_of(lines, curve_of, dashed=True).items():
-            keys = [str(row["key"]) for row in fits.get((block.dataset, *curve), [])]
-            sums = bins[bins["key"].isin(keys)].groupby("bin")[["n", "predicted", "positive"]].sum()
-            sums = sums[sums["n"] >= LEAST]
-            if len(sums):
-                series_of_look = Series(
-                    curve, look, connected=True, sizes=(14 + 70 * sums["n"] / sums["n"].sum()).tolist()
-                )
-                for n, predicted, positive in sums.itertuples(index=False):
-                    series_of_look.add(predicted / n, positive / n, keys, f"{look.label}, {n:,.0f} test rows")
-                series.append(series_of_look)
-        if series:
-            facets.append(Facet(block.label, OBSERVED, series))
+    lines = [line for block in blocks for line in block.lines if mean(line, "ece") is not None]
+    for curve, title in {line.column: line_label(line) for line in lines}.items():
+        keys = [[str(row["key"]) for row in fits.get((block.dataset, *curve), [])] for block in blocks]
+        of_blocks = zip(blocks, keys, strict=True) if len(blocks) > 1 else ()
+        single = [_reliability(bins, SINGLE, block.label, of_block) for block, of_block in of_blocks]
+        pooled = _reliability(bins, POOLED, "all", [key for of_block in keys for key in of_block])
+        if pooled.x:
+            facets.append(Facet(title, OBSERVED, [*(series for series in single if series.x), pooled]))
     return Plot(PREDICTED, facets, diagonal=True) if facets else None
+
+
+def _reliability(bins: pd.DataFrame, look: Look, name: str, keys: list[str]) -> Series:
+    sums = bins[bins["key"].isin(keys)].groupby("bin")[["n", "predicted", "positive"]].sum()
+    sums = sums[sums["n"] >= LEAST]
+    sizes = (14 + 70 * sums["n"] / sums["n"].sum()) * (look is POOLED)
+    series = Series((look.label, Variant()), look, connected=True, sizes=sizes.tolist())
+    for n, predicted, positive in sums.itertuples(index=False):
+        series.add(predicted / n, positive / n, keys, f"{name}, {n:,.0f} test rows")
+    return series
 
 
 def plot_sparsity(inputs: Inputs) -> Plot | None:

@@ -44,7 +44,7 @@ def _plot(inputs: Inputs) -> Plot | None:
         for gap, series in profiles(solvers, looks, all_ratios).items()
         if len(all_ratios[gap])
     ]
-    return Plot(FACTOR, facets, steps=True) if facets else None
+    return Plot(FACTOR, facets) if facets else None
 
 
 def profiles(

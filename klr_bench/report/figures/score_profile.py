@@ -33,7 +33,7 @@ def _plot(inputs: Inputs) -> Plot | None:
     factor = Axis("factor", f"{title} / smallest of all methods", logarithmic=True)
     share = Axis("share", f"Share of {scores.problems} (%)")
     series = profiles(scores.methods, looks, {"": ratios(np.nan_to_num(losses, nan=np.inf))})
-    return Plot(factor, [Facet(metric.title, share, series[""])], steps=True)
+    return Plot(factor, [Facet(metric.title, share, series[""])])
 
 
 FIGURE = Figure(

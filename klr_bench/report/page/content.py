@@ -43,8 +43,6 @@ MACHINE = {
 }
 OVER_DATA_SETS = ("rank_time", "critical_difference")
 """Figures on the page of an experiment that ranks methods over data sets."""
-MOST_PANELS = 9
-"""Largest number of panels of a figure that is not folded on the page of an experiment with ranks."""
 COLORS = 64  # of a picture on a page
 THUMBNAIL = 160, 90
 """Width and height of the drawing on a card."""

@@ -21,7 +21,8 @@ from klr_bench.config.locations import folders
 from klr_bench.files import write_atomic
 from klr_bench.report.compare.comparison import compare
 from klr_bench.report.compare.pages import documents
-from klr_bench.report.page.content import MOST_PANELS, THUMBNAIL, Part, experiment_part, paper_part
+from klr_bench.report.figures import MOST_PANELS
+from klr_bench.report.page.content import THUMBNAIL, Part, experiment_part, paper_part
 from klr_bench.report.papers.claims import COLORED_AS
 from klr_bench.report.papers.reading import experiments_of, find_papers, paper_files
 from klr_bench.report.papers.reproduction import Reproduction

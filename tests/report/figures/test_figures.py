@@ -11,6 +11,7 @@ import yaml
 from klr_bench.config.locations import config_dir
 from klr_bench.errors import KlrBenchError
 from klr_bench.report.figures import DrawnFigures, Inputs, Needs, check_names, draw_all, find, names
+from klr_bench.report.figures.core.plot import OTHERS, in_parts
 from klr_bench.report.figures.curves import FIGURES as CURVES
 from klr_bench.report.figures.curves import excess_objectives
 from klr_bench.results.record import CellFile
@@ -137,6 +138,54 @@ def test_the_usual_figures_are_drawn_if_there_is_something_and_have_no_notes(
     assert (flat.files, flat.notes) == ({}, [note])
     drawn = draw_all(made.inputs(tmp_path, made.cell(metrics={"accuracy": 0.5})), None)
     assert (drawn.files, drawn.notes) == ({}, [])
+
+
+def test_many_curves_are_divided_among_panels_that_show_all_points(tmp_path: Path) -> None:
+    cells = [made.cell(f"a{n}", metrics={"accuracy": 0.5 + n / 50, "n_support": 10.0 * n}) for n in range(1, 14)]
+    inputs = made.inputs(tmp_path, *cells)
+    (whole,) = find("accuracy_support").plot(inputs).facets
+    parts = in_parts(find("accuracy_support").plot(inputs)).facets
+    assert [sum(series.look is not OTHERS for series in part.series) for part in parts] == [6, 6, 1]
+    assert {len(part.series) for part in parts} == {len(whole.series)} == {13}
+    assert svg(inputs, "accuracy_support").count('<g id="axes_') == 3
+    fewer = made.inputs(tmp_path / "fewer", *cells[:12])
+    assert svg(fewer, "accuracy_support").count('<g id="axes_') == 1
+
+
+def test_many_panels_are_drawn_only_if_they_are_requested(tmp_path: Path) -> None:
+    metrics = [{"accuracy": accuracy, "n_support": 4.0} for accuracy in (0.5, 0.6)]
+    pairs = [*zip(("nc", "oskl"), metrics, strict=True)]
+    cells = [made.cell(name, dataset=f"d{n}", metrics=of_name) for n in range(10) for name, of_name in pairs]
+    inputs = made.inputs(tmp_path, *cells)
+    drawn = draw_all(inputs, None)
+    (note,) = drawn.notes
+    assert "it would have 10 panels" in note
+    assert drawn.files == {}
+    assert "accuracy_support.svg" in draw_all(inputs, ["accuracy_support"]).files
+    assert "accuracy_support" in draw_all(inputs, None, explored=True).plots
+
+
+def test_a_method_has_a_panel_of_its_calibration_on_each_data_set_and_on_all(tmp_path: Path) -> None:
+    cells = [made.cell(name, dataset=data, bins=made.BINS) for data in ("magic", "adult") for name in ("nc", "oskl")]
+    for number, shares, labels in (
+        (4, [0.04, 0.4, 0.95], ["one data set", "one data set", "all test rows"]),
+        (2, [0.04, 0.95], ["all test rows"]),  # ten rows are too few
+    ):
+        facets = find("reliability").plot(made.inputs(tmp_path / str(number), *cells[:number])).facets
+        assert [facet.title for facet in facets] == ["nc", "oskl"]
+        for facet in facets:
+            assert [series.look.label for series in facet.series] == labels
+            assert facet.series[-1].y == pytest.approx(shares)
+            assert facet.series[-1].names[0] == f"all, {25 * number} test rows"
+
+
+@pytest.mark.parametrize(("values", "has_ticks"), [((0.05, 0.1, 0.2, 0.5), True), ((0.05, 0.051, 0.5), False)])
+def test_the_values_of_a_parameter_are_ticks_if_there_is_room(
+    values: tuple[float, ...], has_ticks: bool, tmp_path: Path
+) -> None:
+    inputs = made.inputs(tmp_path, *(made.cell("l1", {"lam": value}) for value in values))
+    shown = svg(inputs, "lambda_panels")
+    assert all(f"<!-- {value} -->" in shown for value in values) == has_ticks
 
 
 @pytest.mark.parametrize("figures", [None, ["reliability"]])

@@ -35,7 +35,13 @@ SIZES = {"star": 6.5, "pentagon": 4.5, "hexagon": 4.5}
 SIZE = 4.0
 LIGHT_GREY = "#999999"
 MARKED = 0.12
-"""Distance between two markers of a step function, as a share of the diagonal of the panel."""
+"""Distance between two markers of a long curve, as a share of the diagonal of the panel."""
+MOST_MARKERS = 15
+"""A curve with more points has markers at some of them."""
+MOST_BANDS = 4
+"""A panel with more curves has no bands."""
+MOST_TICKS = 6
+"""A logarithmic axis of a parameter with at most this number of values has ticks at them."""
 
 
 def draw_plot(plot: Plot) -> Drawing | None:
@@ -91,14 +97,17 @@ def marker_style(look: Look, *, connected: bool) -> dict[str, Any]:
 
 def _draw_facet(axes: Axes, plot: Plot, facet: Facet) -> None:
     if plot.diagonal:
-        axes.plot([0, 1], [0, 1], color=LIGHT_GREY, linewidth=0.8)
+        axes.plot([0, 1], [0, 1], color=LIGHT_GREY, linewidth=0.8, zorder=2.1)
+    n_means = sum(series.kind == "mean" for series in facet.series)
     for series in facet.series:
         if series.kind == "mean":
-            _draw_means(axes, series, band=plot.band, markers=MARKED if plot.steps else None)
+            _draw_means(axes, series, band=plot.band, shaded=plot.band and n_means <= MOST_BANDS)
         elif series.kind == "published":
             (hollow,) = axes.plot(series.x, series.y, color=series.look.color, linestyle="none")
             hollow.set(marker=MARKERS[series.look.marker], markersize=6, mew=0.8, mfc="none", clip_on=False)
     scale_axis(axes.xaxis, plot.x)
+    if plot.x.logarithmic and (ticks := _swept_values(facet)):
+        axes.set_xticks(ticks)
     scale_axis(axes.yaxis, facet.y)
     low, high = axes.get_ylim()
     if facet.y.is_share:
@@ -109,17 +118,27 @@ def _draw_facet(axes: Axes, plot: Plot, facet: Facet) -> None:
         axes.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
 
 
-def _draw_means(axes: Axes, series: Series, *, band: bool, markers: float | None) -> None:
+def _swept_values(facet: Facet) -> list[float]:
+    """Return the horizontal positions of a panel, if they are few, round and far apart."""
+    values = sorted({x for series in facet.series for x in series.x})
+    if not 2 < len(values) <= MOST_TICKS or any(float(f"{value:.2g}") != value for value in values):
+        return []
+    steps = np.diff(np.log(values))
+    return values if steps.sum() < 9 * steps.min() else []
+
+
+def _draw_means(axes: Axes, series: Series, *, band: bool, shaded: bool) -> None:
     look, has_spread = series.look, any(series.spread)
     style = marker_style(look, connected=series.connected) | ({"marker": ""} if series.sizes else {})
     y_errors = series.spread if has_spread and not band else None
     x_errors = series.x_spread if any(series.x_spread) and not series.connected else None
     line, _, _ = axes.errorbar(series.x, series.y, y_errors, x_errors, **style, elinewidth=0.6)
-    line.set_markevery(markers)
+    line.set_markevery(MARKED if series.connected and len(series.x) > MOST_MARKERS else None)
     line.set_clip_on(False)  # a marker at an end of the axis is drawn whole; error bars end there
     if series.sizes:
-        axes.scatter(series.x, series.y, series.sizes, color=look.color, marker=MARKERS[look.marker], linewidths=0)
-    if band and has_spread:
+        areas = axes.scatter(series.x, series.y, series.sizes, color=look.color, marker=MARKERS[look.marker])
+        areas.set(linewidths=0, zorder=2.2)  # above all lines
+    if shaded and has_spread:
         up, spread = np.array(series.y), np.array(series.spread)
         axes.fill_between(series.x, up - spread, up + spread, color=look.color, alpha=0.15, linewidth=0)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any, Literal
 from zlib import crc32
@@ -42,6 +42,8 @@ COLORS = {
 """The color-blind safe palette of Okabe and Ito; its colors also differ in lightness."""
 LIGHTEST = 0.5
 """Share of white in the color of the last variant of an algorithm, and of black in that of the first of many."""
+MOST_CURVES, SHOWN = 12, 6
+"""A panel with more than MOST_CURVES curves is divided into panels that show up to SHOWN of them in color."""
 SMALLEST, LARGEST = 1e-30, 1e30
 """Limits of plotted absolute values; matplotlib overflows well below 1e308."""
 
@@ -183,19 +185,37 @@ class Plot:
     ----------
     diagonal : draw the line y = x
     band : draw the spread of a curve as a band instead of error bars
-    steps : the curves are step functions, of which only some corners have a marker in files
     """
 
     x: Axis
     facets: list[Facet]
     diagonal: bool = False
     band: bool = False
-    steps: bool = False
 
     @property
     def is_flat(self) -> bool:
         """True if no facet has two different values to compare."""
         return all(len({value for curve in facet.series for value in curve.y}) < 2 for facet in self.facets)
+
+
+OTHERS = Look("other methods", "circle", "-", "#CCCCCC")
+
+
+def in_parts(plot: Plot) -> Plot:
+    """Return a plot in which no panel has many curves in color: each repeats the others in gray."""
+    looks = list(dict.fromkeys(series.look for facet in plot.facets for series in facet.series))
+    if len(looks) <= MOST_CURVES:
+        return plot
+    facets = []
+    for facet, first in product(plot.facets, range(0, len(looks), SHOWN)):
+        shown = [series for series in facet.series if series.look in looks[first : first + SHOWN]]
+        gray = [
+            replace(series, look=OTHERS, x_spread=[0.0] * len(series.x), spread=[0.0] * len(series.x))
+            for series in facet.series
+            if series.kind == "mean" and series not in shown
+        ]
+        facets.append(replace(facet, series=[*gray, *shown]))
+    return replace(plot, facets=facets)
 
 
 def drawable(value: float | None) -> float | None:
