@@ -51,7 +51,9 @@ def _coordinate_steps(Z, y, w, bound, softness, states):
 
 
 class WhitenedState(BlockState):
-    """Engine of `BatchConfidenceWeighted`: covariance and mean of the weights, and the whitened weights w of a batch.
+    """Engine of `BatchConfidenceWeighted`: the distribution of the weights.
+
+    The weights w of a batch are whitened.
 
     `update`, called with the weights of rows or nothing, returns C and q; it is set by the learner.
     """
