@@ -75,7 +75,7 @@ class WhitenedState(BlockState):
         self.n_batches += 1
 
     def learn(self, X, y, draws=None, numbers=None, factors=None):
-        """Update the whitened weights from the rows of X and their labels y, one row after the other."""
+        """Update the whitened weights from the rows of X with labels y, one row after the other."""
         C, q = self.update() if factors is None else self.update(factors)
         bound, softness = box(per_row(C, len(y)), q)
         Z = np.ascontiguousarray(X @ self.U)
