@@ -291,7 +291,7 @@ def class_sizes(estimator, codes):
 
 
 def check_folds(estimator, folds, codes, instead):
-    """Raise ValueError if there are no folds, or one has no validation rows or no training rows of a class."""
+    """Raise ValueError if there are no folds, or one lacks validation rows or a class."""
     name = type(estimator).__name__
     if not folds:
         message = f"The 'cv' parameter of {name} must be folds of the rows. Got {estimator.cv!r} instead."

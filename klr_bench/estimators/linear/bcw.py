@@ -51,7 +51,9 @@ def _coordinate_steps(Z, y, w, bound, softness, states):
 
 
 class WhitenedState(BlockState):
-    """Engine of `BatchConfidenceWeighted`: covariance and mean of the weights, and the whitened weights w of a batch.
+    """Engine of `BatchConfidenceWeighted`: the distribution of the weights.
+
+    The weights w of a batch are whitened.
 
     `update`, called with the weights of rows or nothing, returns C and q; it is set by the learner.
     """
@@ -73,7 +75,7 @@ class WhitenedState(BlockState):
         self.n_batches += 1
 
     def learn(self, X, y, draws=None, numbers=None, factors=None):
-        """Update the whitened weights from the rows of X and their labels y, one row after the other."""
+        """Update the whitened weights from the rows of X with labels y, one row after the other."""
         C, q = self.update() if factors is None else self.update(factors)
         bound, softness = box(per_row(C, len(y)), q)
         Z = np.ascontiguousarray(X @ self.U)
