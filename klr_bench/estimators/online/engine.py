@@ -63,7 +63,7 @@ def _tiny(weights):
 
 @compiled()
 def _fold(terms, m, first, n, scale, scale_sum):
-    """Multiply the coefficients of function m by their common scale factor, and reset the factor to 1.
+    """Multiply the coefficients of function m by their common scale factor, which becomes 1.
 
     Coefficients first, ..., n-1 are changed, and belong to the scale sum 0.  Returns the index of the first nonzero
     coefficient.

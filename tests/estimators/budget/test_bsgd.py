@@ -7,6 +7,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from klr_bench.estimators.budget import bsgd_projection, merging
+from klr_bench.estimators.online import state
 from tests.estimators.one_pass import BSGD, KernelPegasos
 from tests.estimators.samples import toy
 from tests.reference import kernel as reference
@@ -37,7 +38,7 @@ def test_equals_the_reference(budget, n, seed, loss, average, sparse, block):
     X, y = toy(n=n, seed=seed, empty_rows=False)
     y[0] = -y[1]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(merging.MergingState, "block", block)
+        patch.setattr(state, "BLOCK", block)
         learner = merging_learner(budget, loss=loss, average=average).fit(sp.csr_matrix(X) if sparse else X, y)
     expected = reference.bsgd_merging(X, y, budget, 0.02, loss, 2.0)
     assume(not expected.is_unclear)
