@@ -54,7 +54,7 @@ class Variant(Mapping[str, Any]):
 
 @cache
 def read_variant(text: str) -> Variant:
-    """Parse the variant column of records.csv.  Raises ValueError."""
+    """Parse a value of the column `variant` of records.csv; raise ValueError if it is not valid."""
     return Variant(json.loads(text))
 
 

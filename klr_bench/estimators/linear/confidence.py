@@ -74,7 +74,7 @@ class ConfidenceLearner(OnlineLinearClassifier):
         return self._state.covariance()
 
     def _engine(self, X, weights, variance=1.0, limits=LIMITS):
-        """Return the engine; in a new one, a row adds at most `limits` to 1 / variance."""
+        """Return the engine; a row adds at most `limits[dtype]` to 1 / variance."""
         if self._state is not None:
             return self._state
         d = X.shape[1]

@@ -16,7 +16,7 @@ STATE = np.dtype(
         *((name, np.float64) for name in ("scale", "scale_sum", "last", "squared", "damages")),
     ]
 )
-"""What a learner knows besides its support vectors and coefficients, as one record.
+"""Record of the counts and numbers of a learner, other than its support vectors and coefficients.
 
 The numbers of examples seen, of mistakes, and of updates; that of the example at which f(x) was not finite, or 0; the
 numbers of used slots, of support vectors inserted so far, and of those that were replaced; the first column of a block
