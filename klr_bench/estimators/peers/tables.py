@@ -77,7 +77,7 @@ class TunedLightGBM(Wrapper):
         for train, left_out in folds:
             model = _lightgbm(seed, {**settings, "n_estimators": 1000})
             stop = lightgbm.early_stopping(30, verbose=False)
-            model.fit(X[train], y[train], eval_set=[(X[left_out], y[left_out])], callbacks=[stop])
+            model.fit(X[train], y[train], eval_X=X[left_out], eval_y=y[left_out], callbacks=[stop])
             losses.append(next(iter(model.best_score_["valid_0"].values())))
             trees.append(model.best_iteration_)
         return float(np.mean(losses)), max(round(float(np.mean(trees))), 1)
