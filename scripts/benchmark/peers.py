@@ -35,7 +35,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from timing import loaded, once
 
-from klr_bench import KLR, OSKL, DualCDKLR, NystroemKLR
+from klr_bench import KLR, OSKL, DualCDKLR, NystroemKLR, PartitionedKLR
 from klr_bench.config.splitting import Official, Share
 from klr_bench.datasets.splits import make_split, prepare
 from klr_bench.runner import machine
@@ -76,6 +76,9 @@ METHODS = {
     "OSKL": Method(lambda: OSKL(random_state=0), support, "support vectors"),
     "OSKL, one pass": Method(lambda: OSKL(n_epochs=1, random_state=0), support, "support vectors"),
     "KLR": Method(lambda: KLR(random_state=0), lambda model: support(model.model_), "support vectors"),
+    "PartitionedKLR": Method(
+        lambda: PartitionedKLR(random_state=0), lambda model: support(model.model_), "support vectors"
+    ),
     "DualCDKLR": Method(lambda: DualCDKLR(random_state=0), support, "support vectors"),
     "NystroemKLR": Method(lambda: NystroemKLR(random_state=0), support, "centers"),
     "SVC": Method(SVC, support, "support vectors", "sklearn"),

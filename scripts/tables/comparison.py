@@ -19,9 +19,16 @@ from klr_bench.report.figures.core.drawing import STYLE, saved, scale_axis
 from klr_bench.report.figures.core.plot import COLORS, MARKERS, Axis
 from klr_bench.report.measured import BUSY
 
-DRAWN = {"OSKL": "oskl", "SVC": "svc", "LightGBM": "lightgbm", "skglm": "l1_skglm", "KLR": "klr"}
+DRAWN = {
+    "OSKL": "oskl",
+    "SVC": "svc",
+    "LightGBM": "lightgbm",
+    "skglm": "l1_skglm",
+    "KLR": "klr",
+    "PartitionedKLR": "partitioned_klr",
+}
 """Algorithms whose looks in figures the methods have."""
-COMPARED = ("SVC", "LightGBM", "skglm", "KLR")
+COMPARED = ("SVC", "LightGBM", "skglm", "KLR", "PartitionedKLR")
 """Methods that are compared with OSKL() in a sentence each, and drawn beside it."""
 SECONDS = Axis("seconds", "Seconds of fit, one thread", logarithmic=True)
 NO_BREAK = "\N{NO-BREAK SPACE}"
@@ -40,7 +47,7 @@ def compared(folder: Path) -> dict[str, str]:
     sentences = [
         against_oskl(measured[measured["method"] == name]) for name in COMPARED if name in {*measured["method"]}
     ]
-    sentences.append(f"The most accurate method is {'; '.join(winners)}.")
+    sentences.append(f"With default parameters, the most accurate method here is {'; '.join(winners)}.")
     return {
         "compared": "\n".join(f"- {sentence}" for sentence in sentences),
         "compared_fits": f"{_compact(measured)}\n\n{' '.join(_notes(data))}",
@@ -174,7 +181,7 @@ def _look(method: str) -> LookConfig:
 
 
 def _label(row: pd.Series) -> str:
-    name = f"{row.method}()" if row.method in ("OSKL", "KLR") else row.method
+    name = f"{row.method}()" if row.method in ("OSKL", "KLR", "PartitionedKLR") else row.method
     return name if row.n == row.rows else f"{name}, {row.n:,.0f} rows"
 
 

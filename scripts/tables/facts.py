@@ -12,7 +12,7 @@ from markup import two_digits
 from papers import reproductions
 
 from klr_bench.report.load import load_results
-from klr_bench.report.papers.scoreboard import AGREE, CALIBRATED, COMPARED, counts
+from klr_bench.report.papers.scoreboard import AGREE, CALIBRATED, COMPARED, POWER, counts
 
 PROJECT = tomllib.loads((Path(__file__).resolve().parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 REPOSITORY = PROJECT.get("urls", {}).get("Repository", "")
@@ -36,14 +36,18 @@ def facts(reference: Path) -> dict[str, str]:
 
 
 def published(reference: Path) -> str:
-    """Return the share of published results that agree, and how many are calibrated."""
+    """Return the share of published results that agree, and how many have power or are calibrated."""
     n = counts([match for reproduction in reproductions(reference) for match in reproduction.matches])
     agree, calibrated = (n[column] / max(n[COMPARED], 1) for column in (AGREE, CALIBRATED))
-    share = "most" if calibrated > 0.5 else "some" if calibrated else "none"
+    power = n[POWER] / max(n[AGREE], 1)
     return (
-        f"Of the published results that can be compared, {100 * agree:.0f}{NO_BREAK}% agree with ours; {share} of them "
-        "depend on a setting that was chosen to match them."
+        f"Of the published results that can be compared, {100 * agree:.0f}{NO_BREAK}% agree with ours, {_share(power)} "
+        f"of them with power; {_share(calibrated)} of the results depend on a setting that was chosen to match them."
     )
+
+
+def _share(of_all: float) -> str:
+    return "about half" if 0.45 < of_all < 0.55 else "most" if of_all > 0.5 else "some" if of_all else "none"
 
 
 def svc(reference: Path) -> str:

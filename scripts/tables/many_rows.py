@@ -34,7 +34,7 @@ LOOKS = {
 """Marker and color of each method in the figure."""
 USES = {
     "PartitionedKLR": ("more than about 10,000 rows, no settings", "rows"),
-    "KLR": ("no settings; it chooses between the others by validation, which takes longer", "rows"),
+    "KLR": ("no settings; from 10,000 rows on it tries PartitionedKLR and NystroemKLR, which takes longer", "rows"),
     "NystroemKLR": ("many rows whose classes vary slowly; dask", "rows, and the cube of the centers"),
     "DualCDKLR": ("up to about 10,000 rows, known settings", "square of the rows"),
 }
@@ -163,11 +163,11 @@ def file_fit(folder: Path) -> dict[str, str]:
     row = data.iloc[0]
     return {
         "file_fit": (
-            f"A fit to {row['n']:,.0f} rows of {row['features']:.0f} features in a file of {row['file_mb']:,.0f} MB, "
-            f"with a limit of {row['limit_mb']:,.0f} MB for the data of the process, took {duration(row['fit_s'])} on "
-            f"{row['threads']:.0f} thread{'s' if row['threads'] > 1 else ''}, with {row['leaves']:,.0f} leaves in each "
-            f"partition (number of partitions: {row['partitions']:.0f}) and at most {row['max_support']:.0f} support "
-            f"vectors in a leaf. 100,000 predictions took {duration(row['predict_s'])}, and "
+            f"{row['n']:,.0f} rows of {row['features']:.0f} features, a file of {row['file_mb']:,.0f} MB, were fitted "
+            f"in {duration(row['fit_s'])} on {row['threads']:.0f} thread{'s' if row['threads'] > 1 else ''}, with a "
+            f"limit of {row['limit_mb']:,.0f} MB for the data of the process. Number of partitions: "
+            f"{row['partitions']:.0f}, each of {row['leaves']:,.0f} leaves with at most {row['max_support']:.0f} "
+            f"support vectors. 100,000 predictions took {duration(row['predict_s'])}, and "
             f"{100 * row['accuracy']:.1f} % were correct.{busy(data)}"
         )
     }

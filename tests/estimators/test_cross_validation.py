@@ -126,6 +126,16 @@ def test_class_weights_weight_the_rows(cls):
 
 
 @CLASSES
+def test_rows_without_weight_do_not_change_the_default_grid(cls):
+    X, y = rows(2)
+    far, weights = X.copy(), np.ones(len(y))
+    far[0], weights[0] = 1e6, 0
+    options = {"cv": StratifiedKFold(2), "random_state": 0}
+    gammas = [np.unique(cls(**options).fit(Z, y, weights).cv_results_["param_gamma"]) for Z in (X, far)]
+    np.testing.assert_array_equal(*gammas)
+
+
+@CLASSES
 def test_default_grids_threads_and_text(cls, capsys):
     X, y = rows(2, 60)
     serial = cls(n_jobs=1, random_state=0, verbose=True).fit(X, y)

@@ -77,10 +77,16 @@ def test_a_method_joins_the_comparison_once_it_is_measured(tmp_path: Path) -> No
 def test_the_first_sentences_can_say_the_opposite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     module = sys.modules["facts"]
     monkeypatch.setattr(module, "reproductions", lambda reference: [])
-    for calibrated, share in ((5, "most"), (4, "some"), (0, "none")):
-        counted = {"results compared": 8, "agree": 1, "calibrated": calibrated}
+    for calibrated, power, shares in (
+        (5, 4, ("most", "most")),
+        (4, 2, ("about half", "about half")),
+        (1, 1, ("some", "some")),
+        (0, 0, ("none", "none")),
+    ):
+        counted = {"results compared": 8, "agree": 4, "agree with power": power, "calibrated": calibrated}
         monkeypatch.setattr(module, "counts", lambda matches, counted=counted: counted)
-        assert f"12\N{NO-BREAK SPACE}% agree with ours; {share} of them" in module.published(tmp_path)
+        words = f"50\N{NO-BREAK SPACE}% agree with ours, {shares[1]} of them with power; {shares[0]} of the results"
+        assert words in module.published(tmp_path)
     (tmp_path / "benchmark").mkdir()
     data = pd.read_csv(BENCHMARK / "peers.csv")
     data.assign(time_ratio=0.5, load=0.0).to_csv(tmp_path / "benchmark" / "peers.csv")

@@ -24,6 +24,8 @@ def leaves_or_centers(klr, search, kept, y, random):
     penalty by some of their training rows.
     """
     ((train, valid),) = search._few(MOST_COMPARED)
+    if len(np.unique(search.y[train])) < len(klr.classes_):
+        return None, CENTERS
     valid_rows, gamma = search.weighted(valid, kept.weights, kept.shape.width)
 
     def leaves_of(part):

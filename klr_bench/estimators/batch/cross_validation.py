@@ -59,10 +59,10 @@ class KernelClassifierCV(KernelClassifier):
     Parameters
     ----------
     gammas : array of shape (n_gammas,) or "auto", default="auto"
-        Values > 0 of gamma.  "auto" is 0.03, 0.1, 0.3, 1 and 3 times 1 / (n_features X.var()), for all rows X, and a
-        single value for kernels without gamma.  The scores of some of these are nan: folds of more than 1,000 training
-        rows leave out values that are not next to the best one of 1,000 rows, and after two folds those are left out
-        whose loss is larger by more than a standard error.
+        Values > 0 of gamma.  "auto" is 0.03, 0.1, 0.3, 1 and 3 times gamma="scale" for all rows with their weights, and
+        a single value for kernels without gamma.  The scores of some of these are nan: folds of more than 1,000
+        training rows leave out values that are not next to the best one of 1,000 rows, and after two folds those are
+        left out whose loss is larger by more than a standard error.
     cv : int, splitter, iterable or None, default=None
         Number of folds >= 2, which are stratified, shuffled by `random_state`, and not more than the smallest class has
         rows; or an object of scikit-learn that splits the rows; or pairs of indices of training and validation rows.
@@ -135,7 +135,7 @@ class KernelClassifierCV(KernelClassifier):
         shares = np.ones(len(y)) if weights is None else weights
         folds = self._folds(X, codes, shares)
         grids = {name: self._values(of, name, default) for of, (name, default) in self._grids.items()}
-        gammas, settings = self._gammas(X), list(ParameterGrid(grids))
+        gammas, settings = self._gammas(X, weights), list(ParameterGrid(grids))
         scores = self._fold_scores((X, y, codes, weights), folds, gammas, settings)
         self._rank([{"gamma": gamma, **setting} for gamma in gammas for setting in settings], scores)
         self.best_estimator_ = self._learner(**self.best_params_).fit(X, y, weights)
@@ -161,10 +161,10 @@ class KernelClassifierCV(KernelClassifier):
         shared = {name: value for name, value in self.get_params(deep=False).items() if name in names}
         return self._plain(**{**shared, "random_state": self._seed, "class_weight": None, **parameters})
 
-    def _gammas(self, X):
+    def _gammas(self, X, weights):
         if isinstance(self.gammas, str) and (callable(self.kernel) or self.kernel in ("linear", PRECOMPUTED)):
             return ["scale"]
-        return self._values("gammas", "gamma", [float(width * gamma_of("scale", X)) for width in WIDTHS])
+        return self._values("gammas", "gamma", [float(width * gamma_of("scale", X, weights)) for width in WIDTHS])
 
     def _values(self, grid, name, default):
         """Return the values in the grid named `grid` of a parameter; refuse invalid ones."""
@@ -206,7 +206,7 @@ class KernelClassifierCV(KernelClassifier):
         shares = np.ones(len(codes)) if weights is None else weights
         scores = np.full((len(folds), len(gammas), len(settings)), np.nan)
         is_race, kept = isinstance(self.gammas, str) and len(gammas) > 1, range(len(gammas))
-        if is_race and len(folds[0][0]) > COARSE:
+        if is_race and max(len(train) for train, _ in folds) > COARSE:
             kept = self._near_best(data, folds[0], gammas, settings)
         n_first = FIRST_FOLDS if is_race else len(folds)
         for part in filter(len, (range(len(folds))[:n_first], range(len(folds))[n_first:])):

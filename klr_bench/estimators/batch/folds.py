@@ -58,14 +58,15 @@ def _drawn(cv, codes, y, seed):
     """Yield folds of groups of rows, stratified by the class of the first row of each group."""
     _, first = np.unique(codes, return_index=True)
     y, n = y[first], len(y)
-    is_single = cv is None and n > MEDIUM and len(first) >= 2 * len(np.unique(y))
+    n_valid, sizes = min(len(first) // 4, MOST_VALIDATION), np.bincount(y)
+    sizes = sizes[sizes > 0]
+    is_single = cv is None and n > MEDIUM and sizes.min() > 1 and n_valid >= len(sizes)
     if is_single:
-        n_valid = min(len(first) // 4, MOST_VALIDATION)
         n_train = min(len(first) - n_valid, MOST_COMPARED)
         splits = StratifiedShuffleSplit(1, test_size=n_valid, train_size=n_train, random_state=seed)
     else:
-        sizes = np.bincount(y)
-        n_splits = min(n_folds(cv, sizes[sizes > 0]), len(first))
+        n_splits = min(n_folds(cv, sizes), len(first))
+        y = y if sizes.min() > 1 else np.zeros_like(y)  # a class that leads a single group cannot be stratified
         n_repeats = 2 if cv is None and n <= SMALL and len(sizes) < MANY else 1
         splits = RepeatedStratifiedKFold(n_splits=n_splits, n_repeats=n_repeats, random_state=seed)
     if len(first) == n:

@@ -11,7 +11,7 @@ from klr_bench.estimators.batch.cross_validation import WIDTHS, log_losses, neig
 from klr_bench.estimators.batch.slopes import mean_squared_slopes
 
 SLOPE_ROWS = 2000
-"""Number of rows whose derivatives are averaged."""
+"""Largest number of rows, evenly spaced, whose derivatives are averaged."""
 TEMPERATURES = 2.0 ** np.linspace(0, 2, 9)
 """Temperatures T of the probabilities softmax(f / T) of more than two classes."""
 
@@ -63,9 +63,10 @@ class Path:
 
     def mean_squared_slopes(self, place):
         """Return each feature's weighted mean squared derivative, summed over the binary problems."""
-        n = min(self.rows.shape[0], SLOPE_ROWS)
-        shares = self.shares[:n] / self.shares[:n].sum()
-        return mean_squared_slopes(self.operands, self.rows[:n], self.centers, self.coefs[place], shares)
+        n = self.rows.shape[0]
+        some = np.linspace(0, n - 1, min(n, SLOPE_ROWS)).astype(int)
+        shares = self.shares[some] / self.shares[some].sum()
+        return mean_squared_slopes(self.operands, self.rows[some], self.centers, self.coefs[place], shares)
 
 
 class Grid:
@@ -121,7 +122,7 @@ def tempered_losses(f, y, shares):
     if f.shape[1] == 1:
         return log_losses(f, y), 1.0
     f = f - f.max(axis=1, keepdims=True)
-    scaled = f[None] / TEMPERATURES[:, None, None]
-    losses = np.log(np.exp(scaled).sum(axis=2)) - scaled[:, np.arange(len(y)), y]
+    own = f[np.arange(len(y)), y]
+    losses = np.array([np.log(np.exp(f / T).sum(axis=1)) - own / T for T in TEMPERATURES])
     best = int(np.argmin(losses @ shares))
     return losses[best], TEMPERATURES[best]

@@ -17,6 +17,7 @@ from klr_bench.estimators.batch.comparison import CENTERS, leaves_or_centers
 from klr_bench.estimators.batch.cross_validation import class_sizes
 from klr_bench.estimators.batch.dual import DualCDKLR
 from klr_bench.estimators.batch.folds import MOST_TRAINING, SMALL, folds_of
+from klr_bench.estimators.batch.grid import Shape
 from klr_bench.estimators.batch.leaf import CACHE_MB
 from klr_bench.estimators.batch.nystroem import NystroemKLR
 from klr_bench.estimators.batch.scaling import Scaling
@@ -62,7 +63,8 @@ class KLR(Classifier):
         Fewer make the model smaller, and its predictions faster and less accurate; the fit takes longer.  They are not
         training rows, unless X is sparse or they are 3,000 or more: then they are rows drawn by k-means++.
     max_rounds : int, default=4
-        Largest number of updates of the feature weights, >= 0; 0 keeps all standardized features equal.
+        Largest number of updates of the feature weights, >= 0; 0 keeps all standardized features equal, or the weights
+        of the last fit.
     cv : int, splitter, iterable or None, default=None
         Number of folds >= 2; or an object of scikit-learn that splits the rows; or pairs of indices of training and
         validation rows.  None chooses the folds by the number of rows, as the notes say.  Folds that are not given
@@ -77,6 +79,10 @@ class KLR(Classifier):
         Seed of the folds and of the centers.
     n_jobs : int or None, default=None
         Number of threads; None uses as many as BLAS would, -1 one per core.  The result does not depend on it.
+    warm_start : bool, default=False
+        Whether the search begins with the kernel, width, penalty and feature weights of the last fit, and tries only
+        widths and penalties near them.  It is faster after rows were added.  As rows of the last fit are among the
+        validation rows, their losses are a little too low.
     verbose : int or bool, default=False
         Whether to print the validation loss of each round, and of one model and of partitions if both are tried.
 
@@ -171,6 +177,7 @@ class KLR(Classifier):
     class_weight: dict | str | None = parameter(*CLASS_WEIGHT, default=None)
     random_state: int | np.random.RandomState | None = parameter(*SEED, default=None)
     n_jobs: int | None = parameter(*JOBS, default=None)
+    warm_start: bool = parameter("boolean", default=False)
     verbose: int | bool = parameter(*VERBOSE, default=False)
 
     _loss = "logit"
@@ -247,6 +254,7 @@ class KLR(Classifier):
 
         Return the best round, the search, y, the weights of the rows or None, and the random numbers.
         """
+        start = self._last_result(kernels)
         self._keeps_rows = True  # folds and groups are those of all rows
         X, y, weights = self._first_rows(X, y, sample_weight)
         codes = np.searchsorted(self.classes_, y)
@@ -263,10 +271,21 @@ class KLR(Classifier):
         rows, signs = scaling.transform(X, self._dtype), np.atleast_2d(self._signs(y))
         center = ((scaling.mean - scaling.origin) / scaling.deviation)[scaling.columns]
         search = Search(rows, codes, signs, shares, folds, center, deadline, kernels=kernels)
-        kept = self._search(search, callback)
+        if start is not None:
+            last = start[0][scaling.columns] if len(start[0]) == X.shape[1] else None
+            start = None if last is None else (np.where(last > 0, last, 1.0), *start[1:])
+        kept = self._search(search, callback, start)
         self.feature_weights_ = np.zeros(X.shape[1])
         self.feature_weights_[scaling.columns], self.temperature_ = kept.weights, float(kept.temperature)
         return kept, search, y, weights, random
+
+    def _last_result(self, kernels):
+        """Return feature weights, shape and penalty of the last fit, if they are to be used, or None."""
+        if not self.warm_start or "feature_weights_" not in vars(self):
+            return None
+        best = np.argmin(np.abs(self.cv_results_["mean_log_loss"] + self.best_score_))
+        kernel, width, lam = (self.cv_results_[name][best] for name in ("kernel", "width", "lam"))
+        return (self.feature_weights_, Shape(kernel, width), lam) if kernel in kernels else None
 
     def _may_have_leaves(self, search):
         """Return True if the rows are many, and nothing limits the model to a single one."""
@@ -291,10 +310,10 @@ class KLR(Classifier):
         n_centers = int(min(n_centers, max(CENTERS_PER_ROOT * math.sqrt(left), LEAST_CENTERS)))
         return NystroemKLR(lam, min(max_support or n_centers, n), centers=centers, tol=TOL, **shared)
 
-    def _search(self, search, callback):
+    def _search(self, search, callback, start):
         """Run the search, set its attributes, and return the best round."""
         kept, results, n_worse, begun = None, [], 0, time.monotonic()
-        for number, candidate in enumerate(search.rounds(self.max_rounds)):
+        for number, candidate in enumerate(search.rounds(self.max_rounds, start)):
             settings = f"{candidate.shape.kernel}, width {candidate.shape.width:g}, lam {candidate.lam:g}"
             seconds = time.monotonic() - begun
             print_progress(

@@ -30,7 +30,10 @@ class Leaf:
     classes: np.ndarray
     """Indices of the classes with rows in the leaf."""
     margin: float
-    """log(1 + n) for n rows.  A class without rows has minus this value, and the only one of several classes has 0."""
+    """T log(1 + n) for n rows and the temperature T.
+
+    A class without rows has minus this value, and the only one of several classes has 0.
+    """
     support: np.ndarray | sp.csr_matrix
     coef: np.ndarray
     operands: Operands | None
@@ -81,7 +84,7 @@ def fit_leaf(view, codes, weights, lam, kernel, temperature, max_support, seed, 
     `view` are `WeightedRows` of no rows, with the scaling and the weights of the features.
     """
     rows = replace(view, X=X)[:]
-    classes, margin = np.unique(codes), math.log1p(weights.sum())
+    classes, margin = np.unique(codes), temperature * math.log1p(weights.sum())
     if len(classes) == 1:
         return Leaf(classes, margin, rows[:0].copy(), np.empty(0), None)
     shared = {"kernel": kernel.name, "gamma": kernel.gamma, "tol": TOL, "random_state": seed}

@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 from scipy.special import log_expit, log_softmax
 
+from klr_bench.estimators.batch.folds import copies
 from klr_bench.estimators.batch.leaf import Leaf, distinct, fit_leaf, in_this_process
 from klr_bench.estimators.batch.partition import Partition, divided, hashed, shuffled
 from klr_bench.estimators.batch.selection import Search, shapes_of
@@ -101,8 +102,8 @@ class LeafModels:
             return
         n_tuned = max(TUNED_LEAVES, TUNED_ROWS // len(mixed[0]))
         places = random.permutation(len(mixed))[:n_tuned]
-        parts = [np.split(mixed[place], [math.ceil(VALIDATION_SHARE * len(mixed[place]))]) for place in places]
-        folds, lams = [(train, valid) for valid, train in parts], [self.lam * factor for factor in LAMS]
+        folds = [_fold(rows, labels.codes, mixed[place]) for place in places]
+        lams = [self.lam * factor for factor in LAMS]
         positive = np.arange(self.n_classes)[:, None] if self.n_classes > 2 else 1
         signs = np.atleast_2d(np.where(labels.codes == positive, 1.0, -1.0))
         search = Search(rows, labels.codes, signs, labels.weights, folds, unit=self.gamma)
@@ -131,6 +132,13 @@ class LeafModels:
         if k > 2:
             return _mean(log_softmax(f / self.temperature, axis=2))
         return _mean(log_expit(f[..., 0])) - _mean(log_expit(-f[..., 0]))
+
+
+def _fold(rows, codes, part):
+    """Return the training and validation rows among the rows of a part, in random order; copies stay together."""
+    groups = copies(rows.X[part], np.unique(codes[part], return_inverse=True)[1])
+    is_valid = groups < math.ceil(VALIDATION_SHARE * (groups.max() + 1))
+    return part[~is_valid], part[is_valid]
 
 
 def _chosen(losses, shares, i, j):

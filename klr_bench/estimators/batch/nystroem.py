@@ -15,6 +15,7 @@ from sklearn.utils._param_validation import InvalidParameterError, StrOptions
 from sklearn.utils.validation import check_array
 
 from klr_bench.estimators.batch.base import ExpansionClassifier, per_problem, usual_lam
+from klr_bench.estimators.batch.partition import hashed
 from klr_bench.estimators.core.checks import checked_decision, checked_fit, verbose_callback
 from klr_bench.estimators.core.feature_weights import FEATURE_WEIGHTS, weighted
 from klr_bench.estimators.core.multiclass import SEEDS
@@ -228,9 +229,11 @@ class NystroemKLR(ExpansionClassifier):
             return X[np.sort(sample[places])]
         if self.centers == "uniform":
             return X[np.sort(order[:B])]
-        support = self._support_of_oskl(X, y, order, B)
+        support = self._support_of_oskl(X, y, weights, order, B)
         support = support[np.sort(self._random.permutation(support.shape[0])[:B])]
-        return stacked([support, X[np.sort(order[: B - support.shape[0]])]])
+        hashes = np.split(hashed(stacked([support, X]), np.zeros(support.shape[0] + n)), [support.shape[0]])
+        others = order[~np.isin(hashes[1][order], hashes[0])]
+        return stacked([support, X[np.sort(others[: B - support.shape[0]])]])
 
     def _refuse_precomputed(self):
         """Raise ValueError if the kernel is precomputed but `centers` or `map_rows` need the rows."""
@@ -255,12 +258,14 @@ class NystroemKLR(ExpansionClassifier):
         self._operands = self._operands.fitting(centers)
         return centers.copy()
 
-    def _support_of_oskl(self, X, y, order, B):
+    def _support_of_oskl(self, X, y, weights, order, B):
         """Run OSKL until it has B support vectors or has seen all rows; return its support vectors."""
         kernel = {name: getattr(self, name) for name in ("kernel", "degree", "coef0", "dtype")}
         model = OSKL(gamma=self._operands.kernel.gamma, random_state=self._random.randint(SEEDS), **kernel)
         for part in slices(len(order), 4 * B):
-            model.partial_fit(X[order[part]], y[order[part]], classes=self.classes_)
+            rows = order[part]
+            shares = None if weights is None else weights[rows] / weights.mean()
+            model.partial_fit(X[rows], y[rows], classes=self.classes_, sample_weight=shares)
             if model.n_support_ >= B:
                 break
         return model.support_vectors_

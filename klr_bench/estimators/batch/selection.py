@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 import threading
 import time
+from itertools import takewhile
 
 import numpy as np
 import scipy.sparse as sp
@@ -77,11 +78,19 @@ class Search:
         rows, times = max(self._times.items(), default=(1, []))
         return float(np.median(times)) * (n / rows) ** 2 if times else 0.0
 
-    def rounds(self, max_rounds):
-        """Yield a `Round` for equal feature weights, and then one for each update of the weights."""
-        weights, lams = [np.ones(self.X.shape[1]) for _ in self.folds], LAMS
+    def rounds(self, max_rounds, start=None):
+        """Yield a `Round` for equal feature weights, and then one for each update of the weights.
+
+        `start` are the feature weights (d,), the shape and the penalty of the first round, which tries their neighbors;
+        None is equal weights and all shapes and penalties.
+        """
+        weights, lams = np.ones(self.X.shape[1]), LAMS
         tried = [shape for kernel in self.kernels for shape in shapes_of(kernel)]
-        is_coarse = len(self.folds[0][0]) > COARSE
+        if start is not None:
+            weights, shape, lam = start
+            tried, lams = shape.neighbors(), neighbors(LAMS, lam)
+        weights = [weights / math.sqrt(np.mean(weights**2))] * len(self.folds)
+        is_coarse = self._most_training() > COARSE
         if is_coarse:
             coarse = self.grid(self._few(COARSE), weights, tried, lams)
             tried, lams = coarse.shape.neighbors(), neighbors(LAMS, coarse.lam)
@@ -105,7 +114,7 @@ class Search:
 
     def with_all_rows(self, chosen):
         """Return a round of all training rows with the weights of a round of few, or None."""
-        if len(self.folds) == 1 or len(self.folds[0][0]) <= ROUND_ROWS or self.is_late():
+        if len(self.folds) == 1 or self._most_training() <= ROUND_ROWS or self.is_late():
             return None
         grid = self.grid(self.folds, chosen.fold_weights, chosen.shape.neighbors(), neighbors(LAMS, chosen.lam))
         is_whole = grid is not None and len(grid.paths) == len(self.folds) and not self.is_late()
@@ -113,10 +122,13 @@ class Search:
 
     def _n_rows(self):
         """Return the largest number of training rows of a fold in the rounds."""
-        n, left = len(self.folds[0][0]), self.deadline - time.monotonic()
+        n, left = self._most_training(), self.deadline - time.monotonic()
         most = ROUND_ROWS if len(self.folds) > 1 else min(max(int(ROUND_SHARE * n), COARSE), MOST_TRAINING)
         expected = max(TIMED_ROUNDS * len(self.folds) * self.seconds(COARSE), np.finfo(float).tiny)
         return int(min(most, COARSE * max(1.0, math.sqrt(max(left, 0.0) / expected))))
+
+    def _most_training(self):
+        return max(len(train) for train, _ in self.folds)
 
     def _few(self, n):
         """Return the folds with at most n of their training rows, evenly spaced over the classes."""
@@ -139,7 +151,7 @@ class Search:
                 if not tried:
                     return None
                 shapes, new = [shapes[i] for i in tried], [[new[0][i] for i in tried]]
-            paths += [of_fold for of_fold in new if None not in of_fold]
+            paths += takewhile(lambda of_fold: None not in of_fold, new)
             valid = np.concatenate([valid for _, valid in folds[: len(paths)]])
             grid = Grid(shapes, lams, paths, self.y[valid], self.shares[valid])
             if len(paths) == len(folds) or is_over:

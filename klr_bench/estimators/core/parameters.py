@@ -123,7 +123,7 @@ class Shared:
         ``support_vectors_`` are weighted, and gamma="scale" and "median" are computed from the weighted features whose
         weight is not 0, "scale" after their means are subtracted, unlike without weights. "auto" is for `fit`, which
         then learns them as `KLR` does: with the rbf kernel, from dense rows, in more time than the fit itself takes.
-        They include the division by the standard deviations.
+        They include the division by the standard deviations, but outliers are not limited.
 
     Attributes
     ----------

@@ -1,6 +1,7 @@
 """KLR with many rows: it chooses between one model and the leaves of partitions by validation."""
 
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -87,6 +88,13 @@ def test_both_are_fitted_without_the_validation_rows(monkeypatch):
     assert single == leaves < final
     assert len(leaves) == 500
     assert not leaves & set(np.round(fitted._scaling.transform(X[valid], np.float32)[:, 0], 5))
+
+
+def test_a_class_without_training_rows_leaves_partitions_out():
+    y = np.r_[np.full(4, 2), np.arange(396) % 2]
+    folds = [(np.arange(4, 300), np.r_[np.arange(4), np.arange(300, 400)])]
+    search = SimpleNamespace(_few=lambda _: folds, y=y)
+    assert comparison.leaves_or_centers(SimpleNamespace(classes_=np.arange(3)), search, None, y, None) == (None, 30)
 
 
 @pytest.mark.parametrize(

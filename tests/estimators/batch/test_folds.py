@@ -63,6 +63,27 @@ def test_groups_stay_together(cv, n):
         assert {*groups[train], *groups[valid]} == {*groups}
 
 
+@pytest.mark.parametrize("kind", ["few rows", "few groups", "a class leads one group", "many classes"])
+def test_rows_that_cannot_be_split_once_have_several_folds(kind):
+    random, groups = np.random.RandomState(0), None
+    X, y = random.standard_normal((4000, 2)), np.arange(4000) % 2
+    if kind == "few rows":
+        X = random.randint(2, size=(4000, 2)).astype(float)
+        y = X[:, 0].astype(int)
+    elif kind == "few groups":
+        groups = np.arange(4000) // 601
+    elif kind == "a class leads one group":
+        groups = np.arange(4000) // 40
+        y = np.where(groups == 7, 1 - y, (np.arange(4000) % 40 == 5).astype(int))
+    else:
+        y = np.arange(4000) // 3 % 1333
+    parts = split(X, y, None, groups)
+    assert len(parts) >= 2
+    for train, valid in parts:
+        assert {*y[train]} == {*y}
+        assert not {*train} & {*valid}
+
+
 def test_splitters_get_groups_and_rows_without_weight_are_left_out():
     X, y = noise(60)
     groups, shares = np.arange(60) % 3, np.where(np.arange(60) < 6, 0.0, 1.0)

@@ -267,6 +267,39 @@ def test_slopes_of_the_approximation_are_those_of_differences(m):
     np.testing.assert_allclose(slopes, differences, rtol=1e-6, atol=1e-9)
 
 
+def test_a_warm_start_tries_the_neighbors_of_the_last_result_with_its_weights():
+    X, y = rows(600)
+    model = KLR(max_rounds=2, random_state=0, warm_start=True).fit(X[:400], y[:400])
+    cold = KLR(max_rounds=2, random_state=0).fit(X[:400], y[:400])
+    np.testing.assert_array_equal(model.decision_function(X), cold.decision_function(X))
+    weights, before = model.feature_weights_, model.cv_results_
+    best = np.flatnonzero(before["mean_log_loss"] == -model.best_score_)[0]
+    model.set_params(max_rounds=0).fit(X, y)
+    tried = model.cv_results_
+    np.testing.assert_allclose(model.feature_weights_, weights, rtol=1e-12)
+    assert {*tried["kernel"]} == {before["kernel"][best]}
+    for name, values in (("width", grid.WIDTHS), ("lam", selection.LAMS)):
+        assert {*tried[name]} <= {*selection.neighbors(values, before[name][best])}
+    learned, equal = KLR(random_state=0).fit(X, y), KLR(max_rounds=0, random_state=0).fit(X, y)
+    assert model.best_score_ > (learned.best_score_ + equal.best_score_) / 2
+
+
+@pytest.mark.parametrize("changed", ["features", "kernel", "constant"])
+def test_a_warm_start_takes_nothing_that_does_not_fit(changed):
+    X, y = rows(200)
+    model = KLR(max_rounds=1, random_state=0, warm_start=True)
+    if changed == "features":
+        model.fit(X[:, 1:], y)
+    elif changed == "kernel":
+        model.fit(X, y).set_params(max_support=20).cv_results_["kernel"][:] = "laplacian"
+    else:
+        model.fit(np.where(np.arange(X.shape[1]) == 0, 1.0, X), y)
+        assert model.feature_weights_[0] == 0 < model.fit(X, y).feature_weights_[0]
+        return
+    cold = KLR(model.max_support, max_rounds=1, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(model.fit(X, y).decision_function(X), cold.decision_function(X))
+
+
 def test_a_time_limit_ends_the_search_and_progress_is_printed(capsys):
     X, y = rows()
     model = KLR(time_limit=1e-6, verbose=True, random_state=0).fit(X, y)
@@ -310,6 +343,18 @@ def test_fits_begin_only_if_they_are_expected_to_end_before_the_deadline(deadlin
     search.with_all_rows(rounds[-1])
     assert now[0] <= deadline or len(sizes) == 1  # the first fit tells nothing about the time
     assert max(sizes) == most
+
+
+def test_losses_near_the_deadline_are_those_of_the_folds_that_are_finished(monkeypatch):
+    X, y = rows(130)
+    parts = np.split(np.arange(130), [40, 60, 70])
+    folds = [(np.setdiff1d(np.arange(130), valid), valid) for valid in parts]
+    search = Search(StandardScaler().fit_transform(X), y, np.where(y == 1, 1.0, -1.0)[None], np.ones(130), folds)
+    path, weights = search._path, [np.ones(8)] * 4
+    shapes, lams = grid.shapes_of("rbf", (0.3, 1.0)), (1e-2,)
+    monkeypatch.setattr(search, "_path_in_time", lambda item: None if len(item[1]) == 20 else path(*item))
+    late = search.grid(folds, weights, shapes, lams)
+    np.testing.assert_array_equal(late.losses, Search.grid(search, folds[:1], weights[:1], shapes, lams).losses)
 
 
 def test_a_late_search_takes_the_result_of_few_rows_if_it_is_better(monkeypatch):

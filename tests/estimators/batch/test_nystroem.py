@@ -114,6 +114,12 @@ def test_conjugate_gradients_reach_the_optimum_from_a_small_preconditioner(lam, 
     assert len(np.unique(model.support_vectors_, axis=0)) == model.n_support_ == 60
 
 
+def test_support_vectors_of_oskl_as_centers_are_filled_up_with_other_rows():
+    X, y = sample(100)
+    model = NystroemKLR(1e-3, n_centers=100, centers="oskl", gamma=0.1, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(np.unique(model.support_vectors_, axis=0), np.unique(X, axis=0))
+
+
 def test_with_all_rows_as_centers_it_is_the_solution_of_all_kernel_logistic_regression():
     X, y = sample(200)
     model = NystroemKLR(1e-3, n_centers=10_000, gamma=0.1, random_state=0).fit(X, y)

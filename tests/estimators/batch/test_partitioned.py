@@ -13,6 +13,7 @@ from klr_bench.estimators.batch import approximation, leaf_models, partitioned
 from klr_bench.estimators.batch import leaf as leaf_module
 from klr_bench.estimators.batch import partition as partition_module
 from klr_bench.estimators.batch.partition import POWER_STEPS, divided, hashed, shuffled
+from klr_bench.estimators.core.kernels import Kernel
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
@@ -64,7 +65,7 @@ def slow_probabilities(model, X, y, weights):
         for leaf in np.unique(leaves):
             part = leaves == leaf
             n, present = weights[part].sum(), np.unique(y[part])
-            f = np.full((part.sum(), k), -np.log1p(n))
+            f = np.full((part.sum(), k), -model.temperature_ * np.log1p(n))
             if len(present) == 1:
                 f[:, present] = np.log1p(n) if k == 2 else 0
             else:
@@ -210,6 +211,28 @@ def test_a_leaf_of_one_class_is_constant(n_classes):
     P = np.unique(np.round(model.predict_proba(X).max(axis=1), 12))
     np.testing.assert_allclose(P, np.unique(odds / (odds + n_classes - 1)), rtol=1e-9)
     assert model.score(X, y) == 1
+
+
+def test_classes_without_rows_in_a_leaf_have_a_probability_that_does_not_depend_on_the_temperature():
+    one, weights, view = np.ones((8, 1)), np.full(8, 3.0), partition_module.WeightedRows(None, None, np.ones(1), "f8")
+    for temperature in (1.0, 2.0, 4.0):
+        leaf = leaf_module.fit_leaf(
+            view, np.zeros(8, dtype=int), weights, 0.1, Kernel("rbf", 1.0), temperature, None, 0, one
+        )
+        P = softmax(leaf.decision_function(one[:1], 3) / temperature)
+        np.testing.assert_allclose(P[0, 1:] / P[0, 0], 1 / (1 + weights.sum()))
+
+
+def test_copies_stay_together_when_settings_are_adapted_in_leaves():
+    random = np.random.default_rng(0)
+    X = random.standard_normal((200, 2)).repeat(5, axis=0)
+    y = random.integers(2, size=200).repeat(5)
+    part = random.permutation(1000)
+    train, valid = leaf_models._fold(partition_module.WeightedRows(X, None, np.ones(2), "f8"), y, part)
+    assert sorted([*train, *valid]) == [*range(1000)]
+    assert not {*train // 5} & {*valid // 5}
+    assert len(valid) == 200
+    np.testing.assert_array_equal(train, part[np.isin(part, train)])
 
 
 def test_more_equal_rows_than_a_leaf_has_are_one_row_with_a_weight():
