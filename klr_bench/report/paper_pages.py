@@ -33,7 +33,8 @@ from klr_bench.report.papers.scoreboard import (
 from klr_bench.report.papers.verdicts import Verdict
 from klr_bench.report.render import Document, Grid
 from klr_bench.report.table import build
-from klr_bench.report.writing import check_formats, csv_text, write_changed
+from klr_bench.report.writing import check_formats, write_changed
+from klr_bench.results.row_cache import csv_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -206,7 +207,7 @@ def numbers_and_claims(papers: Sequence[Reproduction]) -> tuple[Grid, Grid, Grid
 
 def numbers_csv(papers: Iterable[Reproduction], table: str | None = None) -> str:
     """Return all numbers with their verdicts as CSV, in the units of records.csv."""
-    return csv_text(CSV_COLUMNS, [row for row, _ in number_rows(papers, table)])
+    return csv_text([CSV_COLUMNS, *(row for row, _ in number_rows(papers, table))])
 
 
 def number_rows(papers: Iterable[Reproduction], table: str | None = None) -> Iterator[tuple[list[object], Match]]:

@@ -26,7 +26,7 @@ from klr_bench.report.render.caption import caption, failures_of
 from klr_bench.report.render.document import ALIKE, BEST, Document, Grid, aligned
 from klr_bench.report.significance import Mark
 from klr_bench.report.table import Block, Line, Table
-from klr_bench.report.writing import csv_text
+from klr_bench.results.row_cache import csv_text
 from klr_bench.results.variants import to_number, value_text
 
 CSV_COLUMNS = (
@@ -185,4 +185,4 @@ def comma_separated(table: Table) -> str:
                     paper += [match.ratio if is_ratio else None, match.verdict.value]
                 best = [mark.place, mark.difference, mark.low, mark.high, mark.p_holm] if mark else [None] * 5
                 rows.append([*name, *ours, *paper, *best])
-    return csv_text(CSV_COLUMNS, rows)
+    return csv_text([CSV_COLUMNS, *rows])
