@@ -31,7 +31,7 @@ from klr_bench.report.figures.core.plot import (
     spread,
     wide_traces,
 )
-from klr_bench.report.labels import line_label, path_of
+from klr_bench.report.labels import line_label
 from klr_bench.results.record import FINISHED
 from klr_bench.results.variants import Variant, to_number
 
@@ -51,6 +51,8 @@ SINGLE, POOLED = replace(OTHERS, label="one data set"), Look("all test rows", "c
 LEAST = 20
 PREDICTED, OBSERVED = Axis("predicted", "Predicted probability"), Axis("positive", "Observed share")
 SELECTED = Axis("n_selected", "Selected features", logarithmic=True)
+PATH = ("n_features_to_select", "C", "l1")
+"""Parameters that vary along a curve over the number of selected features."""
 
 
 def traced(x: Axis, y: Axis, title: str, *, usual: bool = False) -> Figure:
@@ -73,7 +75,7 @@ def against_selected(y: Axis, title: str) -> Figure:
     """Return a figure of y against the number of selected features (Tan et al., AAAI 2016)."""
     return Figure(
         needs=Needs(metrics=(SELECTED.metric, y.metric)),
-        plot=lambda inputs: means(inputs, SELECTED, [y], path_of),
+        plot=lambda inputs: means(inputs, SELECTED, [y], lambda line: curve_of(line, *PATH)),
         title=title,
     )
 
