@@ -217,16 +217,8 @@ def number_rows(papers: Iterable[Reproduction], table: str | None = None) -> Ite
             for match in judged if table in (None, number) else ():
                 line, entry = match.printed, match.entry
                 params = json.dumps(line.params) if line.params else ""
-                row: list[object] = [
-                    reproduction.name,
-                    number,
-                    line.dataset,
-                    line.algorithm,
-                    params,
-                    line.metric,
-                    line.label,
-                ]
-                row += [line.mean, line.std, line.unit]
+                row: list[object] = [reproduction.name, number, line.dataset, line.algorithm, params]
+                row += [line.metric, line.label, line.mean, line.std, line.unit]
                 row += [match.experiment, match.dataset, entry.n, entry.mean, entry.std] if entry else [None] * 5
                 row += [line.value, line.spread, match.difference if match.not_compared is None else None]
                 why = match.not_compared.value if match.not_compared else None
