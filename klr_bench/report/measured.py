@@ -192,15 +192,8 @@ def measure(results: Results) -> Measured:
     machine = min(machines, key=lambda machine: (-machines[machine], machine), default=UNKNOWN)
     algorithms = [*manifest.config.algorithms, *(algorithm for name in names for algorithm, _ in groups[name])]
     presentations = {algorithm: manifest.presentation(algorithm) for algorithm in dict.fromkeys(algorithms)}
-    datasets = [
-        MeasuredDataset(
-            name,
-            manifest.dataset_label(name),
-            _methods(name, groups[name], manifest, machine, presentations),
-            groups[name],
-        )
-        for name in names
-    ]
+    methods = {name: _methods(name, groups[name], manifest, machine, presentations) for name in names}
+    datasets = [MeasuredDataset(name, manifest.dataset_label(name), methods[name], groups[name]) for name in names]
     return Measured(manifest.experiment, manifest, datasets, machine, results.folder and results.folder.parent)
 
 

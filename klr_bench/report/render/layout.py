@@ -172,11 +172,8 @@ def comma_separated(table: Table) -> str:
         for line in block.lines:
             name = [no_formula(block.dataset), no_formula(line.algorithm), json.dumps(dict(line.variant))]
             for metric in block.metrics:
-                entry, match, mark = (
-                    line.entries[metric.name],
-                    line.matches.get(metric.name),
-                    _mark(block, line, metric),
-                )
+                entry, match = line.entries[metric.name], line.matches.get(metric.name)
+                mark = _mark(block, line, metric)
                 ours = [metric.name, line.n_ok, line.n_repeats, entry.n, entry.mean, entry.std]
                 paper: list[object] = [None] * 5
                 if match:
