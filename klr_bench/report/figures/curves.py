@@ -43,10 +43,8 @@ MISTAKES = Axis("mistake_rate", "Mistakes during training (%)", 100.0, from_zero
 LOG_LOSS = Axis("log_loss", "Log loss on test rows")
 LAMBDA = Axis("lam", "lambda / lambda_max", logarithmic=True)
 AUX_GAMMA = "aux_gamma"
-SPARSITY, RELATIVE = (
-    Look("Sparsity", "circle", "-", COLORS["blue"]),
-    Look("Relative accuracy", "square", "--", COLORS["red"]),
-)
+SPARSITY = Look("Sparsity", "circle", "-", COLORS["blue"])
+RELATIVE = Look("Relative accuracy", "square", "--", COLORS["red"])
 SINGLE, POOLED = replace(OTHERS, label="one data set"), Look("all test rows", "circle", "-", COLORS["blue"])
 LEAST = 20
 PREDICTED, OBSERVED = Axis("predicted", "Predicted probability"), Axis("positive", "Observed share")
@@ -63,7 +61,6 @@ def traced(x: Axis, y: Axis, title: str, *, usual: bool = False) -> Figure:
 
 def swept(x: Axis, y: Axis, title: str) -> Figure:
     """Return a figure of y against the parameter x on a logarithmic axis."""
-
     return Figure(
         needs=Needs(metrics=(y.metric,), parameter=x.metric),
         plot=lambda inputs: means(inputs, x, [replace(y, logarithmic=True)], lambda line: curve_of(line, x.metric)),

@@ -236,6 +236,5 @@ def total(counted: Mapping[Group, Order]) -> Order | None:
         place = table, dataset, measured_on
         n_methods[place] = max(order.n_methods, n_methods.get(place, 0))
     every = counted.values()
-    return Order(
-        sum(order.n_ordered for order in every), sum(order.n_pairs for order in every), sum(n_methods.values())
-    )
+    n_ordered, n_pairs = sum(order.n_ordered for order in every), sum(order.n_pairs for order in every)
+    return Order(n_ordered, n_pairs, sum(n_methods.values()))
