@@ -192,9 +192,8 @@ def read_algorithm(name: str, parameters: Mapping[str, Any]) -> AlgorithmConfig:
 
     searched = config_files.folders()
     config_files.check_own(searched)
-    content = without_presentation(
-        config_files.read(config_files.find("algorithm", name, searched)), f"algorithms.{name}."
-    )
+    file = config_files.find("algorithm", name, searched)
+    content = without_presentation(config_files.read(file), f"algorithms.{name}.")
     prefix = f"algorithms.{name}.estimator."
     if others := [key for key in parameters if not key.startswith(prefix)]:
         fail(f"unknown key {others[0]!r}. Parameters of this estimator are set by {prefix}NAME=VALUE.")

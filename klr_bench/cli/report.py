@@ -157,11 +157,9 @@ def _write_tables(values: Values, formats: Sequence[str]) -> None:
     names = _experiments(values)
     for name in names:
         over = items("over", values["over"]) if "over" in values else swept_settings(folder / name)
-        place = (
-            (output / name if len(names) > 1 else output)
-            if output
-            else reports / name / ("sweep" if over else "report")
-        )
+        place = reports / name / ("sweep" if over else "report")
+        if output:
+            place = output / name if len(names) > 1 else output
         if _two_runs(values):
             other = _other_run(values, name)
             written = report_comparison(

@@ -129,9 +129,8 @@ def _reasons(config: RunConfig) -> dict[str, str | None]:
     backend, parallel = config.parallel.backend, config.parallel
     serial = "the backend is serial: one process" if backend == "serial" else None
     no_dask = None if backend == "dask" else f"the backend is {backend}; add parallel=dask"
-    own_cluster = (
-        "an existing cluster has a fixed number of workers" if parallel.address or parallel.scheduler_file else None
-    )
+    has_cluster = parallel.address or parallel.scheduler_file
+    own_cluster = "an existing cluster has a fixed number of workers" if has_cluster else None
     selects = any(
         len(values) > 1 and (name not in swept or LEFT_TO_SELECTION in swept[name])
         for stem, algorithm in config.algorithms.items()

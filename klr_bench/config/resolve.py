@@ -303,7 +303,7 @@ def _support_vectors(setting: str, source: str, results: Path, datasets: list[st
         fits = rows[(names == f"{algorithm} on {datasets[0]}") & (rows["status"] == "ok")]
         n_support = pd.to_numeric(fits["n_support"])
         means = n_support.groupby(fits["variant"]).mean()
-        variants = sorted(means.index, key=lambda variant: read_variant(variant).order())
+        variants = sorted(means.index, key=lambda variant: read_variant(variant).order)
     except OSError:
         fail(f"{setting}: no records in {path}. {again}")
     except (KeyError, TypeError, ValueError, AttributeError) as error:

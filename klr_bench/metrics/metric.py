@@ -79,11 +79,8 @@ class Metric:
         kind = "a whole number" if self.whole else "a number"
         if self.low == -math.inf:
             return kind
-        return (
-            f"{kind} of at least {self.low:g}"
-            if self.high == math.inf
-            else f"{kind} from {self.low:g} to {self.high:g}"
-        )
+        end = f"of at least {self.low:g}" if self.high == math.inf else f"from {self.low:g} to {self.high:g}"
+        return f"{kind} {end}"
 
     def description(self) -> dict[str, Any]:
         """Return the attributes of the metric that are stored for reports, as a dict."""

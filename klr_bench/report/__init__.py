@@ -68,9 +68,8 @@ def report(
     drawn = draw_over(inputs, over, pdf) if over else draw_all(inputs, built.figures, user_files=own_figures, also=pdf)
     for note in drawn.notes:
         console.print(note, soft_wrap=True)
-    return write_changed(
-        output or folder / "report", {name: text.encode() for name, text in texts.items()} | drawn.files
-    )
+    files = {name: text.encode() for name, text in texts.items()} | drawn.files
+    return write_changed(output or folder / "report", files)
 
 
 def comparison_texts(table: Table, columns: Sequence[str] | None) -> tuple[Document, str]:

@@ -32,10 +32,10 @@ def with_derived(results: Results) -> pd.DataFrame:
     """
     records = results.records
     keys, finished = records["key"], records["status"] == "ok"
-    late, early = _gains(_at_checkpoints(results, "accuracy"))
     spreads = results.rows.groupby("key")[["x1", "x2"]].var(ddof=0).sum(axis=1) ** 0.5
     ratios = bound_ratios(results.traces, records)
-    accuracy, nonzero = _at_checkpoints(results, "accuracy"), _at_checkpoints(results, "nonzero_fraction")
+    accuracy, nonzero = (_at_checkpoints(results, name) for name in ("accuracy", "nonzero_fraction"))
+    late, early = _gains(accuracy)
     return records.assign(
         setup_time_s=records["fit_time_s"] - records["pass_time_s"],
         settled_s=keys.map(_settled(accuracy)).astype(float).where(finished),

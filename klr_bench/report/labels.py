@@ -14,8 +14,6 @@ from klr_bench.results.variants import Variant, value_text
 NONE = "-"
 PLUS_MINUS = " ± "
 MOST_NAMED = 5  # names in a sentence
-PATH = ("n_features_to_select", "C", "l1")
-"""Parameters that vary along a curve over the number of selected features."""
 
 
 class Unit(NamedTuple):
@@ -93,11 +91,3 @@ def join_names(names: Sequence[str], *, most: int = MOST_NAMED) -> str:
 def pluralize(count: int, noun: str) -> str:
     """Return a count with its noun in singular or plural, such as "1 cell" or "2 cells"."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
-def path_of(line: Method) -> tuple[str, Variant]:
-    """Return the key of the curve to which a method belongs.
-
-    The key is the algorithm and its variant without the `PATH` parameters.
-    """
-    return line.algorithm, line.variant.without(*PATH)

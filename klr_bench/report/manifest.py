@@ -103,7 +103,7 @@ class Manifest(Model):
             for name, swept in sweep.items()
         ]
         place = algorithms.index(algorithm) if algorithm in algorithms else len(algorithms)
-        return place, algorithm, variant.keys() != sweep.keys(), places, variant.order()
+        return place, algorithm, variant.keys() != sweep.keys(), places, variant.order
 
     def algorithm_label(self, algorithm: str) -> str:
         """Return the display name of an algorithm."""

@@ -188,19 +188,12 @@ def measure(results: Results) -> Measured:
         groups.setdefault(row["dataset"], {}).setdefault((row["algorithm"], row["variant"]), []).append(row)
     names = [name for name in manifest.config.datasets if name in groups]
     names += sorted(set(groups) - set(names))
-    machines = Counter(_machine(row) for name in names for rows in groups[name].values() for row in _counting(rows))
+    machines = Counter(_machine(row) for name in names for rows in groups[name].values() for row in counted(rows))
     machine = min(machines, key=lambda machine: (-machines[machine], machine), default=UNKNOWN)
     algorithms = [*manifest.config.algorithms, *(algorithm for name in names for algorithm, _ in groups[name])]
     presentations = {algorithm: manifest.presentation(algorithm) for algorithm in dict.fromkeys(algorithms)}
-    datasets = [
-        MeasuredDataset(
-            name,
-            manifest.dataset_label(name),
-            _methods(name, groups[name], manifest, machine, presentations),
-            groups[name],
-        )
-        for name in names
-    ]
+    methods = {name: _methods(name, groups[name], manifest, machine, presentations) for name in names}
+    datasets = [MeasuredDataset(name, manifest.dataset_label(name), methods[name], groups[name]) for name in names]
     return Measured(manifest.experiment, manifest, datasets, machine, results.folder and results.folder.parent)
 
 
@@ -216,7 +209,7 @@ def _methods(
     for column in sorted({*groups, *requested}, key=manifest.order):
         algorithm, variant = column
         rows = groups.get(column, [])
-        counting = _counting(rows)
+        counting = counted(rows)
         n_ok = sum(row["status"] == "ok" for row in rows)
         n_repeats = max(len(rows), manifest.config.repeats if column in requested else 0)
         conditions = conditions_of(counting)
@@ -249,7 +242,7 @@ def split_of(row: Mapping[Hashable, Any]) -> Hashable:
     return tuple(str(row.get(name, "")) for name in ("repeat", "seed", "n_train", "n_test"))
 
 
-def _counting(rows: Sequence[Row]) -> list[Row]:
+def counted(rows: Sequence[Row]) -> list[Row]:
     """Return the successful rows, or the rows stopped by the time limit if none succeeded."""
     return [row for row in rows if row["status"] == "ok"] or [row for row in rows if row["status"] == "timeout"]
 

@@ -33,7 +33,8 @@ from klr_bench.report.papers.scoreboard import (
 from klr_bench.report.papers.verdicts import Verdict
 from klr_bench.report.render import Document, Grid
 from klr_bench.report.table import build
-from klr_bench.report.writing import check_formats, csv_text, write_changed
+from klr_bench.report.writing import check_formats, write_changed
+from klr_bench.results.row_cache import csv_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -206,7 +207,7 @@ def numbers_and_claims(papers: Sequence[Reproduction]) -> tuple[Grid, Grid, Grid
 
 def numbers_csv(papers: Iterable[Reproduction], table: str | None = None) -> str:
     """Return all numbers with their verdicts as CSV, in the units of records.csv."""
-    return csv_text(CSV_COLUMNS, [row for row, _ in number_rows(papers, table)])
+    return csv_text([CSV_COLUMNS, *(row for row, _ in number_rows(papers, table))])
 
 
 def number_rows(papers: Iterable[Reproduction], table: str | None = None) -> Iterator[tuple[list[object], Match]]:
@@ -216,16 +217,8 @@ def number_rows(papers: Iterable[Reproduction], table: str | None = None) -> Ite
             for match in judged if table in (None, number) else ():
                 line, entry = match.printed, match.entry
                 params = json.dumps(line.params) if line.params else ""
-                row: list[object] = [
-                    reproduction.name,
-                    number,
-                    line.dataset,
-                    line.algorithm,
-                    params,
-                    line.metric,
-                    line.label,
-                ]
-                row += [line.mean, line.std, line.unit]
+                row: list[object] = [reproduction.name, number, line.dataset, line.algorithm, params]
+                row += [line.metric, line.label, line.mean, line.std, line.unit]
                 row += [match.experiment, match.dataset, entry.n, entry.mean, entry.std] if entry else [None] * 5
                 row += [line.value, line.spread, match.difference if match.not_compared is None else None]
                 why = match.not_compared.value if match.not_compared else None

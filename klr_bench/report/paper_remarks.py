@@ -47,12 +47,8 @@ def remarks(reproduction: Reproduction, number: str) -> list[str]:
     compared = dict.fromkeys(match.experiment for match in results)
     unexplained = [match for match in matches if match.verdict is Verdict.UNEXPLAINED]
     sentences = [*calibration_sentences(matches), *selections(reproduction, compared)]
-    sentences += [
-        *size_sentences(reproduction, number),
-        *power_sentences(matches),
-        *spread_sentences(matches),
-        *order_sentences(matches),
-    ]
+    sentences += [*size_sentences(reproduction, number), *power_sentences(matches)]
+    sentences += [*spread_sentences(matches), *order_sentences(matches)]
     times, other_data, unavailable, not_run = (
         [match for match in matches if match.not_compared is reason]
         for reason in NotCompared

@@ -7,14 +7,13 @@ from collections.abc import Iterable
 from decimal import Decimal
 
 from klr_bench.metrics.labels import METRICS
-from klr_bench.report.labels import NONE, PLUS_MINUS
+from klr_bench.report.labels import NONE, PLUS_MINUS, UNITS
 from klr_bench.report.measured import Entry
 from klr_bench.report.papers.match import Match
 from klr_bench.report.papers.model import SCALES, Printed
 from klr_bench.report.papers.verdicts import CALIBRATED_MARK
 from klr_bench.results.variants import value_text, variant_text
 
-UNIT_HEADS = {"percent": " (%)", "s": " (s)", "min": " (min)"}
 FACT_TITLES = {
     "n_train": "Training rows",
     "n_test": "Test rows",
@@ -35,7 +34,7 @@ def part_text(line: Printed, part: str) -> str:
         return line.dataset
     if part == "metric":
         title = METRICS[line.metric].title if line.algorithm else FACT_TITLES[line.metric]
-        return title + UNIT_HEADS.get(line.unit, "")
+        return title + (UNITS[line.unit].head if line.unit in UNITS else "")
     if part == "params":
         return variant_text(line.params)
     return f"{part}={value_text(line.params[part])}" if part in line.params else ""

@@ -60,7 +60,7 @@ def read_sweep(folder: Path, over: Sequence[str]) -> Results:
         )
     if twice := [run.name for place, run in enumerate(variants) if variants[run] in [*variants.values()][:place]]:
         fail(f"over={named}: the run {twice[0]} has the same values as another one. Remove one of their folders.")
-    order = sorted(variants, key=lambda run: variants[run].order())
+    order = sorted(variants, key=lambda run: variants[run].order)
     return _combined(folder.name, {run: variants[run] for run in order}, over)
 
 

@@ -124,11 +124,9 @@ def results_table(results: Results, table: str | None = None, columns: Sequence[
         config = manifest.config.model_copy(update={"metrics": list(columns)})
         results = replace(results, manifest=manifest.model_copy(update={"config": config}))
     measured = measure(results)
-    sources = (
-        []
-        if results.over
-        else published_tables(manifest.experiment_file, manifest.metrics, folders(), measured.results_dir, table)
-    )
+    sources: list[Source] = []
+    if not results.over:
+        sources = published_tables(manifest.experiment_file, manifest.metrics, folders(), measured.results_dir, table)
     built = build(measured, sources, only_published=table is not None)
     for name in columns or ():
         if name not in built.metrics:

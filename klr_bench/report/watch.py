@@ -139,9 +139,8 @@ def _sentence(progress: Progress, now: float) -> str:
     match standing(progress, now):
         case "running":
             tasks = f"{progress.tasks.done + progress.tasks.failed:,} of {progress.tasks.total:,} folds and cells"
-            quiet = (
-                f" No update for {silence}: a long fit may be in progress." if now - progress.updated > SILENT_S else ""
-            )
+            is_late = now - progress.updated > SILENT_S
+            quiet = f" No update for {silence}: a long fit may be in progress." if is_late else ""
             return f"Running for {span(now - progress.started)} ({process}): {tasks}.{quiet}"
         case "silent":
             return f"No update for {silence} from {process}: it was killed, or a long fit delays updates."

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,13 +33,6 @@ def check_formats(formats: Iterable[str]) -> None:
     """Raise KlrBenchError for an unknown format."""
     for name in formats:
         check_choice("format", name, FORMATS)
-
-
-def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Format rows as CSV."""
-    text = io.StringIO(newline="")
-    csv.writer(text, lineterminator="\n").writerows([header, *rows])
-    return text.getvalue()
 
 
 def write_changed(target: Path, files: Mapping[str, bytes]) -> list[Path]:

@@ -62,7 +62,7 @@ class Row(NamedTuple):
     @property
     def order(self) -> tuple[Any, ...]:
         """Key for sorting the rows of the tables."""
-        return self.dataset, self.algorithm, read_variant(self.variant).order(), self.repeat, self.key
+        return self.dataset, self.algorithm, read_variant(self.variant).order, self.repeat, self.key
 
 
 INDEX = TypeAdapter(dict[str, Row])

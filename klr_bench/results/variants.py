@@ -42,12 +42,9 @@ class Variant(Mapping[str, Any]):
         """Return a copy of the variant without the parameters `names`."""
         return Variant({name: value for name, value in self.items() if name not in names})
 
-    def order(self) -> VariantOrder:
-        """Return a sort key that places numbers, sorted by value, before strings: G=2, G=10, G=cv."""
-        return self._order
-
     @cached_property
-    def _order(self) -> VariantOrder:
+    def order(self) -> VariantOrder:
+        """Sort key that places numbers, sorted by value, before strings: G=2, G=10, G=cv."""
         numbers = {name: to_number(value) for name, value in self.items()}
         return tuple((name, numbers[name] is None, numbers[name] or 0.0, str(value)) for name, value in self.items())
 

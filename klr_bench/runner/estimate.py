@@ -92,7 +92,10 @@ def estimate(
     if not cells:
         return Estimate(0.0, cores, "")
     measured = None if config.data.path else reference_times().get(config.experiment)
-    if measured and (reference := _reference(measured, cache)):
+    reference = None
+    with suppress(*UNREADABLE):
+        reference = _Reference(measured, cache) if measured else None
+    if measured and reference:
         seconds = max([reference.total(cells, folds) / cores, *map(reference.cell_s, cells)])
         source = f"the reference run ({duration(measured.seconds)} on {measured.cores} cores)"
         n_missing = sum(not reference.has(cell) for cell in cells)
@@ -112,12 +115,6 @@ def plan_reference(config: RunConfig, cache: Path) -> list[Cell]:
         with suppress(KlrBenchError):
             cells += plan_cells(config.model_copy(update={"algorithms": {stem: algorithm}}), cache)
     return cells
-
-
-def _reference(measured: Measured, cache: Path) -> _Reference | None:
-    with suppress(*UNREADABLE):
-        return _Reference(measured, cache)
-    return None
 
 
 def duration(seconds: float) -> str:

@@ -16,7 +16,7 @@ from joblib import cpu_count
 from klr_bench.config import locations as config_files
 from klr_bench.config.changes import changed_settings, recorded
 from klr_bench.config.models import RunConfig
-from klr_bench.metrics.labels import METRICS, user_metrics
+from klr_bench.metrics.labels import user_metrics
 from klr_bench.runner.machine import cpu_name
 from klr_bench.version import __version__
 
@@ -31,7 +31,7 @@ def manifest(
 
     `previous` is the manifest of an earlier run in the same folder, or {}.
     """
-    metrics = [name for name in config.metrics or () if name not in METRICS]
+    own_metrics = user_metrics(config.metrics or (), config_files.folders())
     commit, changed = git_state(Path(__file__).parents[1])
     now = datetime.now(UTC).isoformat(timespec="seconds")
     groups: dict[str, Mapping[str, Any]] = {"algorithms": config.algorithms, "datasets": config.datasets}
@@ -57,9 +57,7 @@ def manifest(
             "threads_per_worker": "1, and more for the last cells" if config.parallel.spare_threads else 1,
             "memory_gb": round(psutil.virtual_memory().total / 2**30, 1),
         },
-        "own_metrics": {
-            name: metric.description() for name, metric in user_metrics(metrics, config_files.folders()).items()
-        },
+        "own_metrics": {name: metric.description() for name, metric in own_metrics.items()},
         "labels": {
             group: labels[group] | {stem: entry.label for stem, entry in entries.items()}
             for group, entries in groups.items()

@@ -133,10 +133,6 @@ class Fold:
         content["code"] = module_hash(*SELECTION_MODULES, *MEASUREMENT_MODULES)
         return content_hash([content, self.fold, self.selection.model_dump()])
 
-    def with_candidates(self, candidates: tuple[Candidate, ...]) -> Fold:
-        """Return a copy of the fold with other candidates."""
-        return replace(self, candidates=candidates)
-
     def describe(self) -> str:
         """Return a short description for progress bars and messages."""
         place = f"{self.source.name}, repeat {self.source.repeat}"
@@ -324,7 +320,7 @@ def group_folds(cells: Sequence[Cell]) -> list[Fold]:
         for fold in cell.folds:
             _, by_key = groups.setdefault(fold.key, (fold, {}))
             by_key.update({candidate.key: candidate for candidate in fold.candidates})
-    return [fold.with_candidates(tuple(by_key.values())) for fold, by_key in groups.values()]
+    return [replace(fold, candidates=tuple(by_key.values())) for fold, by_key in groups.values()]
 
 
 def _file_hashes(names: Sequence[str]) -> dict[str, str]:

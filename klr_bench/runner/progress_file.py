@@ -85,9 +85,8 @@ class ProgressFile:
         self._ended.set()
         self._thread.join(END_TIMEOUT_S)
         self._state = "interrupted" if error else "finished"
-        self._message = (
-            "" if error is None or isinstance(error, KeyboardInterrupt) else _truncate(exception_message(error))
-        )
+        if error is not None and not isinstance(error, KeyboardInterrupt):
+            self._message = _truncate(exception_message(error))
         if not self._thread.is_alive():
             self._write()
 

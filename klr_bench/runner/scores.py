@@ -8,6 +8,7 @@ A score depends only on the fold and the candidate, so a run computes only the m
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from klr_bench.files import read_checked_json, write_checked_json
@@ -45,7 +46,7 @@ class ScoreStore:
             self._cache.pop(fold.key, None)
         scored = self._scores(fold)
         candidates = tuple(candidate for candidate in fold.candidates if candidate.key not in scored)
-        return fold.with_candidates(candidates) if candidates else None
+        return replace(fold, candidates=candidates) if candidates else None
 
     def write(self, fold: Fold, scores: Sequence[Score]) -> None:
         """Save the scores of the candidates of a fold."""

@@ -110,14 +110,10 @@ def main(arguments):
         start = time.perf_counter()
         rows = []
         for row in PARTS[name](output):
-            rows.append({"part": name, **row})
-            print(
-                "  ".join(
-                    f"{key}={value:.4g}" if isinstance(value, float) else f"{key}={value}"
-                    for key, value in rows[-1].items()
-                ),
-                flush=True,
-            )
+            row = {"part": name, **row}
+            rows.append(row)
+            texts = (f"{key}={f'{value:.4g}' if isinstance(value, float) else value}" for key, value in row.items())
+            print(*texts, sep="  ", flush=True)
         write(output / f"{name}.csv", rows)
         keep_machine(output / "machine.csv", name, described)
         print(f"{name}: {time.perf_counter() - start:.0f} s, {output / name}.csv")

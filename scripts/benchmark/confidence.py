@@ -120,14 +120,11 @@ def measure_blocks():
             agree = np.mean((rows @ mean > 0) == (rows @ learner.coef_ > 0))
             ratio = _ratio(f"plain loop over blocks, {name}", N, D, real, plain / blocked, FASTER[real])
             yield ratio | {"seconds": blocked, "coef_change": change, "same_predictions": agree}
-    for name in ("arow", "scw1", "scw2"):
+    for name in (*RULES, "bcw1", "pa"):
         learner = LEARNERS[name]
         seconds = once(lambda learner=learner: learner.fit(X, y))[0]
-        yield _row(name, len(y), D, "float32", seconds, AROW_S, float("nan"))
-    for name in ("bcw1", "pa"):
-        learner = LEARNERS[name]
-        seconds = once(lambda learner=learner: learner.fit(X, y))[0]
-        yield _row(name, len(y), D, "float32", seconds, float("nan"), float("nan"))
+        at_most = AROW_S if name in RULES else float("nan")
+        yield _row(name, len(y), D, "float32", seconds, at_most, float("nan"))
         if name == "bcw1":  # the time of a plain loop is proportional to the number of rows
             ratio = plain_seconds["arow", "float32"] * len(y) / N / seconds
             yield _ratio("plain loop of arow over bcw1", len(y), D, "float32", ratio, float("nan"))

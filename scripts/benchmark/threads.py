@@ -62,10 +62,8 @@ def times(name):
     kind, source, n, parameters = CASES[name]
     X, y, X_test, gamma = data(source, n)
     estimator = build({"_target_": f"klr_bench.{kind}", **parameters})
-    settable = estimator.get_params()
-    estimator.set_params(
-        **{key: value for key, value in {"gamma": gamma, "random_state": 0}.items() if key in settable}
-    )
+    settings = {"gamma": gamma, "random_state": 0}
+    estimator.set_params(**{key: settings[key] for key in settings if key in estimator.get_params()})
     fit = best(lambda: estimator.fit(X, y))
     print(fit, best(lambda: estimator.predict(X_test)))
 

@@ -117,16 +117,8 @@ CHOICES = (
 def chart(reference: Path) -> bytes:
     """Return the chart as an SVG file."""
     height = 2 * TOP + ROW * (len(CHOICES) + 1) + 22
-    parts = [
-        HEAD.format(
-            width=WIDTH,
-            height=height,
-            shown=1.25 * height,
-            shown_width=1.25 * WIDTH,
-            inner=WIDTH - 1,
-            inner_height=height - 1,
-        )
-    ]
+    frame = {"width": WIDTH, "height": height, "inner": WIDTH - 1, "inner_height": height - 1}
+    parts = [HEAD.format(**frame, shown=1.25 * height, shown_width=1.25 * WIDTH)]
     parts += _box(TOP, FIRST, reference, first=True)
     below = TOP + ROW
     parts.append(

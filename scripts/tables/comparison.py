@@ -176,8 +176,7 @@ def scatter(title: str, ylabel: str, points: Sequence[Point], note: str = "") ->
 
 def _look(method: str) -> LookConfig:
     """Return the look of a method in all figures."""
-    searched = [config_dir()]
-    return LookConfig(**read(find("algorithm", DRAWN[method], searched))["look"])
+    return LookConfig(**read(find("algorithm", DRAWN[method], [config_dir()]))["look"])
 
 
 def _label(row: pd.Series) -> str:

@@ -96,28 +96,17 @@ def _hero(folder: Path, theme: Theme) -> bytes:
         return saved(figure, "svg", 100)
 
 
-BADGE = """<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="20" role="img" aria-label="{name}: {value}">
-<title>{name}: {value}</title>
-<rect width="{width}" height="20" rx="3" fill="#0a7d8c"/>
-<path d="M3 0H{split}V20H3A3 3 0 0 1 0 17V3A3 3 0 0 1 3 0z" fill="#444c56"/>
-<g fill="#fff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11" text-anchor="middle">
-<text x="{left}" y="14" textLength="{name_width}">{name}</text>
-<text x="{right}" y="14" textLength="{value_width}">{value}</text>
-</g></svg>
-"""
-
-
 def _badge(name: str, value: str) -> str:
     """Return an SVG picture of a name and a value, side by side."""
     name_width, value_width = (round(6.5 * len(text)) for text in (name, value))
     split, width = name_width + 12, name_width + value_width + 24
-    return BADGE.format(
-        name=name,
-        value=value,
-        name_width=name_width,
-        value_width=value_width,
-        split=split,
-        width=width,
-        left=split / 2,
-        right=(split + width) / 2,
-    )
+    return f"""\
+<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="20" role="img" aria-label="{name}: {value}">
+<title>{name}: {value}</title>
+<rect width="{width}" height="20" rx="3" fill="#0a7d8c"/>
+<path d="M3 0H{split}V20H3A3 3 0 0 1 0 17V3A3 3 0 0 1 3 0z" fill="#444c56"/>
+<g fill="#fff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11" text-anchor="middle">
+<text x="{split / 2}" y="14" textLength="{name_width}">{name}</text>
+<text x="{(split + width) / 2}" y="14" textLength="{value_width}">{value}</text>
+</g></svg>
+"""

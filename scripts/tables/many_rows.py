@@ -77,20 +77,16 @@ def _not_measured(part: str) -> str:
     return f"Not measured yet: `python scripts/benchmark {part}`."
 
 
-def _cells(data: pd.DataFrame) -> dict[tuple[str, object], str]:
-    """Return log loss and seconds, by method and number of rows."""
-    return {
-        (row["method"], row["n"]): f"{row['log_loss']:.3f}, {two_digits(row['seconds'])}" for _, row in data.iterrows()
-    }
-
-
 def _row(cells: dict[tuple[str, object], str], method: str, places: Iterable[object]) -> list[str]:
     return [cells.get((method, place), "-") for place in places]
 
 
 def _losses(dataset: str, data: pd.DataFrame) -> str:
     """Return the results of every second number of rows; the picture has all."""
-    sizes, cells = sorted(data["n"].unique())[::-2][::-1], _cells(data)
+    sizes = sorted(data["n"].unique())[::-2][::-1]
+    cells: dict[tuple[str, object], str] = {
+        (row["method"], row["n"]): f"{row['log_loss']:.3f}, {two_digits(row['seconds'])}" for _, row in data.iterrows()
+    }
     rows = [[method, *_row(cells, method, sizes)] for method in data["method"].unique()]
     return table([f"{TITLES[dataset]}, training rows:", *(f"{n:,}" for n in sizes)], rows, 1)
 

@@ -93,14 +93,13 @@ def _fixed_budget(folder: Path) -> str:
         label = results.manifest.algorithm_label(algorithm) + (", refit" if variant.get("refit") else "")
         alone = algorithm in ("bsgd_merging", "fogd")  # they have no averaged classifier
         last = values["accuracy"] if alone else values["last_accuracy"]
-        n_support = "-" if math.isnan(values["n_support"]) else f"{values['n_support']:,.0f}"
         rows.append(
             [
                 label,
                 f"`{algorithm}`",
                 last,
                 "-" if alone else _percent(values["accuracy"]),
-                n_support,
+                _number(values["n_support"], ",.0f"),
                 two_digits(values["fit_time_s"]),
             ]
         )
@@ -115,14 +114,13 @@ def _endless(folder: Path) -> str:
     rows = []
     for (_, algorithm, variant), values in means.iterrows():
         kind = {True: ", average", False: ", last"}.get(variant.get("average"), "")
-        n_support = "-" if math.isnan(values["n_support"]) else f"{values['n_support']:,.0f}"
         rows.append(
             [
                 results.manifest.algorithm_label(algorithm) + kind,
                 f"`{algorithm}`",
                 _percent(values["accuracy"]),
                 _number(values["log_loss"], ".3f"),
-                n_support,
+                _number(values["n_support"], ",.0f"),
                 two_digits(values["fit_time_s"]),
                 f"{values['peak_memory_mb']:,.0f}",
             ]
@@ -155,25 +153,23 @@ def _each(folder: Path, dataset: str, by: str) -> str:
     """Return all learners of an experiment on a data set, the best first."""
     results, means = _results(folder)
     ordered = means.loc[[dataset]].sort_values([by, "accuracy"], ascending=[by == "log_loss", False])
-    columns = ["accuracy", "log_loss", "n_support", "fit_time_s", "peak_memory_mb"]
-    forms = dict(
-        zip(
-            columns,
-            [_percent, lambda x: _number(x, ".3f"), lambda x: _number(x, ",.0f"), two_digits, lambda x: f"{x:,.0f}"],
-            strict=True,
-        )
-    )
-    heads = dict(zip(columns, ["accuracy, %", "log loss", "support vectors", "s", "MB"], strict=True))
-    columns_with_values = [column for column in columns if ordered[column].notna().any()]
+    columns = {
+        "accuracy": ("accuracy, %", _percent),
+        "log_loss": ("log loss", lambda value: _number(value, ".3f")),
+        "n_support": ("support vectors", lambda value: _number(value, ",.0f")),
+        "fit_time_s": ("s", two_digits),
+        "peak_memory_mb": ("MB", "{:,.0f}".format),
+    }
+    shown = {name: column for name, column in columns.items() if ordered[name].notna().any()}
     rows = [
         [
             results.manifest.algorithm_label(algorithm) + "".join(f", {key}={value}" for key, value in variant.items()),
             f"`{algorithm}`",
-            *(forms[column](values[column]) for column in columns_with_values),
+            *(form(values[name]) for name, (_, form) in shown.items()),
         ]
         for (_, algorithm, variant), values in ordered.iterrows()
     ]
-    return table(["learner", "key", *(heads[column] for column in columns_with_values)], rows, 2)
+    return table(["learner", "key", *(head for head, _ in shown.values())], rows, 2)
 
 
 def _selected(folder: Path) -> str:

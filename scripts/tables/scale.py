@@ -255,20 +255,13 @@ def far_end(folder: Path) -> dict[str, str]:
 def stream_learners(folder: Path) -> dict[str, str]:
     """Return the table of learners on a file that may be larger than memory."""
     data = pd.read_csv(folder / "stream_learners.csv")
+    forms = {"learning_s": ",.0f", "testing_s": ",.0f", "memory_mb": ",.0f", "log_loss": ".3f"}
     rows = [
         [
             LEARNERS.get(row.learner, row.learner),
             f"{row.rows_a_s / 1000:,.0f}",
             duration(1e9 / row.rows_a_s),
-            *(
-                "-" if math.isnan(row[key]) else f"{row[key]:{form}}"
-                for key, form in (
-                    ("learning_s", ",.0f"),
-                    ("testing_s", ",.0f"),
-                    ("memory_mb", ",.0f"),
-                    ("log_loss", ".3f"),
-                )
-            ),
+            *("-" if math.isnan(row[key]) else f"{row[key]:{form}}" for key, form in forms.items()),
         ]
         for _, row in data.iterrows()
     ]

@@ -18,7 +18,8 @@ from klr_bench.report.labels import NONE, UNITS, join_names, number, pluralize, 
 from klr_bench.report.measured import BUSY
 from klr_bench.report.render.document import Document, Grid, aligned
 from klr_bench.report.significance import LEAST_REPEATS
-from klr_bench.report.writing import check_formats, csv_text, write_changed
+from klr_bench.report.writing import check_formats, write_changed
+from klr_bench.results.row_cache import csv_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -93,7 +94,7 @@ def comma_separated(two: Comparison) -> str:
         significant = None if compared.p is None else compared.significant
         test = [compared.low, compared.high, compared.p_raw, compared.p, significant, compared.outcome.value]
         rows.append([*name, *sides, compared.difference, compared.ratio, two.pairings[dataset].kind, *test])
-    return csv_text(CSV_COLUMNS, rows)
+    return csv_text([CSV_COLUMNS, *rows])
 
 
 def _dataset(two: Comparison, compared: Number) -> str:

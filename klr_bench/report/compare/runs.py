@@ -15,7 +15,7 @@ from klr_bench.report.derived import with_derived
 from klr_bench.report.labels import column_label
 from klr_bench.report.load import Results, read_results
 from klr_bench.report.manifest import Column, Manifest
-from klr_bench.report.measured import SIZES, Row
+from klr_bench.report.measured import SIZES, Row, counted
 from klr_bench.yaml_file import read_yaml
 
 MethodKey = tuple[str, Column]
@@ -58,13 +58,8 @@ class Run:
         return methods
 
     def counted_rows(self, method: MethodKey) -> dict[int, Row]:
-        """Return the records of the repeats that are included in the mean of a method.
-
-        These are the successful ones or, if there are none, those stopped by a time limit.
-        """
-        rows = self.methods[method]
-        successful = {repeat: row for repeat, row in rows.items() if row["status"] == "ok"}
-        return successful or {repeat: row for repeat, row in rows.items() if row["status"] == "timeout"}
+        """Return the records of the repeats that are included in the mean of a method."""
+        return {int(row["repeat"]): row for row in counted([*self.methods[method].values()])}
 
     def method_label(self, method: MethodKey) -> str:
         """Return the display name of a method, such as "OSKL G=4"."""

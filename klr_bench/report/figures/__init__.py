@@ -207,9 +207,8 @@ def _add(
             drawn.plots[name] = plot
             return []
     with matplotlib.style.context(["default", STYLE]), warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore"
-        )  # matplotlib warns about characters missing from the font and about axes without positive values
+        # matplotlib warns about characters missing from the font and about axes without positive values
+        warnings.simplefilter("ignore")
         drawings = figure.draw(inputs) if figure.draw else draw_plot(in_parts(plot)) if plot else None
         if not drawings:
             return ["no value can be drawn."]

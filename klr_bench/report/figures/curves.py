@@ -31,7 +31,7 @@ from klr_bench.report.figures.core.plot import (
     spread,
     wide_traces,
 )
-from klr_bench.report.labels import line_label, path_of
+from klr_bench.report.labels import line_label
 from klr_bench.results.record import FINISHED
 from klr_bench.results.variants import Variant, to_number
 
@@ -43,14 +43,14 @@ MISTAKES = Axis("mistake_rate", "Mistakes during training (%)", 100.0, from_zero
 LOG_LOSS = Axis("log_loss", "Log loss on test rows")
 LAMBDA = Axis("lam", "lambda / lambda_max", logarithmic=True)
 AUX_GAMMA = "aux_gamma"
-SPARSITY, RELATIVE = (
-    Look("Sparsity", "circle", "-", COLORS["blue"]),
-    Look("Relative accuracy", "square", "--", COLORS["red"]),
-)
+SPARSITY = Look("Sparsity", "circle", "-", COLORS["blue"])
+RELATIVE = Look("Relative accuracy", "square", "--", COLORS["red"])
 SINGLE, POOLED = replace(OTHERS, label="one data set"), Look("all test rows", "circle", "-", COLORS["blue"])
 LEAST = 20
 PREDICTED, OBSERVED = Axis("predicted", "Predicted probability"), Axis("positive", "Observed share")
 SELECTED = Axis("n_selected", "Selected features", logarithmic=True)
+PATH = ("n_features_to_select", "C", "l1")
+"""Parameters that vary along a curve over the number of selected features."""
 
 
 def traced(x: Axis, y: Axis, title: str, *, usual: bool = False) -> Figure:
@@ -61,7 +61,6 @@ def traced(x: Axis, y: Axis, title: str, *, usual: bool = False) -> Figure:
 
 def swept(x: Axis, y: Axis, title: str) -> Figure:
     """Return a figure of y against the parameter x on a logarithmic axis."""
-
     return Figure(
         needs=Needs(metrics=(y.metric,), parameter=x.metric),
         plot=lambda inputs: means(inputs, x, [replace(y, logarithmic=True)], lambda line: curve_of(line, x.metric)),
@@ -73,7 +72,7 @@ def against_selected(y: Axis, title: str) -> Figure:
     """Return a figure of y against the number of selected features (Tan et al., AAAI 2016)."""
     return Figure(
         needs=Needs(metrics=(SELECTED.metric, y.metric)),
-        plot=lambda inputs: means(inputs, SELECTED, [y], path_of),
+        plot=lambda inputs: means(inputs, SELECTED, [y], lambda line: curve_of(line, *PATH)),
         title=title,
     )
 

@@ -16,7 +16,7 @@ from klr_bench.metrics.metric import Metric
 from klr_bench.report.figures.core.drawing import plain
 from klr_bench.report.figures.core.figure import Figure, Inputs, Needs
 from klr_bench.report.figures.core.plot import Curve, curve_of, looks_of
-from klr_bench.report.labels import UNITS, pluralize
+from klr_bench.report.labels import UNITS, pluralize, title_of
 from klr_bench.report.pairwise import MOST_METHODS, chosen_metrics, means_by_method
 from klr_bench.report.statistics.paired import Array
 from klr_bench.report.table import Table
@@ -71,7 +71,7 @@ def _draw(inputs: Inputs) -> Drawing | None:
     if scores is None:
         return None
     metric, sign = scores.metric, 1 if scores.metric.better == "higher" else -1
-    values, label = UNITS[metric.unit].scale * scores.values, f"{metric.title}{UNITS[metric.unit].head}"
+    values, label = UNITS[metric.unit].scale * scores.values, title_of(metric)
     if len(inputs.table.blocks) > 1:
         values = np.nanmax(sign * values, axis=1, keepdims=True) - sign * values
         sign = -1

@@ -136,9 +136,8 @@ def write_page(
     """
     chosen = {name: folder for words in papers for name, folder in find_papers(words).items()}
     reproduction = [Reproduction(name, folder, results_dir) for name, folder in chosen.items()]
-    experiments = list(
-        dict.fromkeys([*experiments, *(results_dir / name for of_paper in reproduction for name in of_paper.results)])
-    )
+    of_papers = [results_dir / name for of_paper in reproduction for name in of_paper.results]
+    experiments = list(dict.fromkeys([*experiments, *of_papers]))
     parts = [paper_part(paper) for paper in reproduction]
     parts += [experiment_part(folder, **options) for folder in experiments]
     for name, folder in paper_files(folders()).items():

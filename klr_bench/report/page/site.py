@@ -17,7 +17,6 @@ from klr_bench.report.papers.reading import paper_files
 from klr_bench.report.papers.reproduction import Reproduction
 from klr_bench.report.papers.scoreboard import verdict_counts
 from klr_bench.report.ranking import ranking_document
-from klr_bench.report.table import Block
 from klr_bench.report.writing import write_changed
 
 TITLE = "Kernel logistic regression: published and measured numbers"
@@ -83,12 +82,8 @@ def _about(papers: Sequence[Reproduction]) -> Part:
     return Part("site", "about", TITLE, [], about=ABOUT, conclusion=conclusion, verdicts=verdict_counts(matches))
 
 
-def _blocks(part: Part) -> Sequence[Block]:
-    return part.results.blocks if part.results else []
-
-
 def _card(part: Part, path: str) -> Card:
-    blocks = _blocks(part)
+    blocks = part.results.blocks if part.results else []
     methods = pluralize(len({line.column for block in blocks for line in block.lines}), "method")
     texts = [part.name, f"{methods} on {join_names([block.label for block in blocks])}"]
     return Card(part.title, path, texts, part.verdicts, *thumbnail(part))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from klr_bench.config.presentation import Presentation
 from klr_bench.instantiate import Parameters
@@ -35,33 +35,36 @@ Groups = Mapping[tuple[str, str], Candidates]
 def published_methods(claim: Claim, paper: Paper, numbers: Sequence[Printed]) -> dict[str, list[Candidate]]:
     """Return the methods for each data set in the published tables to which a claim refers."""
     tables = {name for name, table in paper.tables.items() if set(table.experiments) & set(claim.experiments)}
-    methods: dict[tuple[str, str, str], Method] = {}
-    experiments: dict[tuple[str, str, str], set[str]] = {}
-    for number in numbers:
-        if number.table in tables and number.algorithm:
-            key = number.dataset, number.algorithm, json.dumps(number.params, sort_keys=True)
-            repeats = paper.tables[number.table].repeats or 1
-            method = methods.setdefault(
-                key, method_without_records(number.algorithm, number.label, "paper", number.params)
-            )
-            entry = Entry(repeats, number.value, number.spread if repeats > 1 else None)
-            cast(dict[str, Entry], method.entries)[number.metric] = entry
-            experiments.setdefault(key, {PUBLISHED}).update(paper.tables[number.table].experiments)
+    lines_of: dict[tuple[str, str, str], list[Printed]] = {}
+    for line in numbers:
+        if line.table in tables and line.algorithm:
+            place = line.dataset, line.algorithm, json.dumps(line.params, sort_keys=True)
+            lines_of.setdefault(place, []).append(line)
     by_dataset: dict[str, list[Candidate]] = {}
-    for key, method in methods.items():
-        setup, in_pass = (method.entries[name].mean for name in ("setup_time_s", "pass_time_s"))
-        if setup is not None and in_pass is not None:
-            cast(dict[str, Entry], method.entries)["fit_time_s"] = Entry(1, setup + in_pass, None)
-        by_dataset.setdefault(key[0], []).append(Candidate(experiments[key], method))
+    for (dataset, algorithm, _), lines in lines_of.items():
+        entries = {line.metric: published_entry(line, paper) for line in lines}
+        values = {line.metric: line.value for line in lines}
+        if "setup_time_s" in values and "pass_time_s" in values:
+            entries["fit_time_s"] = Entry(1, values["setup_time_s"] + values["pass_time_s"], None)
+        method = method_without_records(algorithm, lines[0].label, "paper", lines[0].params, entries)
+        experiments = {PUBLISHED, *(name for line in lines for name in paper.tables[line.table].experiments)}
+        by_dataset.setdefault(dataset, []).append(Candidate(experiments, method))
     return by_dataset
 
 
-def method_without_records(algorithm: str, label: str, machine: str, params: Parameters) -> Method:
-    """Return a method without entries, whose times are from the given machine."""
-    entries: dict[str, Entry] = defaultdict(lambda: Entry(0, None, None))
+def published_entry(line: Printed, paper: Paper) -> Entry:
+    """Return a published number as the mean of the repeats of its table, or as a single value."""
+    repeats = (paper.tables[line.table].repeats if line.algorithm else None) or 1
+    return Entry(repeats, line.value, line.spread if repeats > 1 else None)
+
+
+def method_without_records(
+    algorithm: str, label: str, machine: str, params: Parameters, entries: Mapping[str, Entry] | None = None
+) -> Method:
+    """Return a method with the given entries, whose times are from the given machine."""
     conditions = Conditions(frozenset({Machine(machine, machine)}))
-    shown = Presentation(label=label)
-    return Method(algorithm, shown, Variant(), 1, 1, [], 0, entries, conditions=conditions, params=params)
+    shown, every = Presentation(label=label), defaultdict(lambda: Entry(0, None, None), entries or {})
+    return Method(algorithm, shown, Variant(), 1, 1, [], 0, every, conditions=conditions, params=params)
 
 
 def right_hand_methods(

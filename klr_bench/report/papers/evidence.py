@@ -6,14 +6,14 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from scipy.special import fdtri, ndtri
 
 from klr_bench.metrics.labels import METRICS
 from klr_bench.report.labels import pluralize
-from klr_bench.report.measured import Entry, Machine, Measured
-from klr_bench.report.papers.candidates import Candidate, method_without_records
+from klr_bench.report.measured import Machine, Measured
+from klr_bench.report.papers.candidates import Candidate, method_without_records, published_entry
 from klr_bench.report.papers.causes import judge_cause
 from klr_bench.report.papers.match import Match
 from klr_bench.report.papers.model import DIFFERENCE, PUBLISHED, Paper, Printed, PrintedTable
@@ -69,16 +69,17 @@ def with_cause(
 
 def _rows_of(match: Match, paper: Paper, lines: Sequence[Printed]) -> list[Candidate]:
     """Return the published row of a number with its data set's sizes, and the difference."""
-    line, repeats = match.printed, paper.tables[match.printed.table].repeats or 1
-    row = method_without_records(line.algorithm, PUBLISHED, "paper", line.params)
-    entries = cast(dict[str, Entry], row.entries)
-    for other in lines:
-        same = (other.table, other.algorithm, other.params) == (line.table, line.algorithm, line.params)
-        if other.dataset == line.dataset and (same or not other.algorithm):
-            n = repeats if other.algorithm else 1
-            entries[other.metric] = Entry(n, other.value, other.spread if n > 1 else None)
-    difference = method_without_records(line.algorithm, "the difference", "paper", line.params)
-    cast(dict[str, Entry], difference.entries)[line.metric] = constant(abs(match.difference or 0.0))
+    line = match.printed
+    place = line.table, line.algorithm, line.params
+    published = {
+        other.metric: published_entry(other, paper)
+        for other in lines
+        if other.dataset == line.dataset
+        if not other.algorithm or (other.table, other.algorithm, other.params) == place
+    }
+    entries = {line.metric: constant(abs(match.difference or 0.0))}
+    row = method_without_records(line.algorithm, PUBLISHED, "paper", line.params, published)
+    difference = method_without_records(line.algorithm, "the difference", "paper", line.params, entries)
     return [Candidate([PUBLISHED], row), Candidate([DIFFERENCE], difference)]
 
 
@@ -235,6 +236,5 @@ def total(counted: Mapping[Group, Order]) -> Order | None:
         place = table, dataset, measured_on
         n_methods[place] = max(order.n_methods, n_methods.get(place, 0))
     every = counted.values()
-    return Order(
-        sum(order.n_ordered for order in every), sum(order.n_pairs for order in every), sum(n_methods.values())
-    )
+    n_ordered, n_pairs = sum(order.n_ordered for order in every), sum(order.n_pairs for order in every)
+    return Order(n_ordered, n_pairs, sum(n_methods.values()))

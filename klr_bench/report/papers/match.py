@@ -240,15 +240,9 @@ def _with_calibration(match: Match, source: Source, dataset: MeasuredDataset) ->
     algorithm, variant = match.column
     if not paper.tables[match.printed.table].is_counterpart(algorithm, variant):
         return match
-    other = next(
-        (
-            method.entries.get(match.printed.metric)
-            for method in dataset.methods
-            if calibration.instead and method.column == (algorithm, Variant({**variant, **calibration.instead}))
-        ),
-        None,
-    )
-    return source.with_uncalibrated(replace(match, calibration=calibration), other)
+    instead = (algorithm, Variant({**variant, **calibration.instead})) if calibration.instead else None
+    others = (method.entries.get(match.printed.metric) for method in dataset.methods if method.column == instead)
+    return source.with_uncalibrated(replace(match, calibration=calibration), next(others, None))
 
 
 def _printed(

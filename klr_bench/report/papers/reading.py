@@ -74,9 +74,8 @@ def calibrated_figures(experiment: str, searched: Sequence[Path]) -> list[str]:
     """Return the settings of an experiment that were chosen to lead to published figures."""
     papers = [read_paper(folder, searched) for folder in paper_files(searched).values()]
     figures = [figure for paper in papers for figure in (*paper.tables.values(), *paper.figures.values())]
-    return list(
-        dict.fromkeys(figure.calibrated for figure in figures if figure.calibrated and experiment in figure.experiments)
-    )
+    chosen = (figure.calibrated for figure in figures if figure.calibrated and experiment in figure.experiments)
+    return list(dict.fromkeys(chosen))
 
 
 def experiments_of(name: str) -> list[str]:

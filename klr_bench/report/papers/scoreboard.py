@@ -89,21 +89,18 @@ def counts(matches: Sequence[Match]) -> dict[str, int]:
 
 def apart(matches: Sequence[Match]) -> dict[str, str]:
     """Return one row of the second scoreboard, keyed by column; "" stands for no number."""
+    compared = [match for match in matches if match.not_compared is None]
     row = {}
     for kind in (Kind.FACT, Kind.IDENTITY, Kind.DUPLICATE):
-        row[kind.value] = _share(
-            [match.agrees for match in matches if match.kind is kind and match.not_compared is None]
-        )
+        row[kind.value] = _share([match.agrees for match in compared if match.kind is kind])
     for name, inferred in ((SPREADS, False), (INFERRED, True)):
-        tested = [
-            match for match in matches if match.spread_agrees is not None and match.has_inferred_spread is inferred
-        ]
-        row[name] = _share([match.spread_agrees is True for match in tested])
+        tested = [match.spread_agrees for match in matches if match.has_inferred_spread is inferred]
+        row[name] = _share([agrees for agrees in tested if agrees is not None])
     counted = orders(matches)
     for why, name in ORDERS.items():
         order = total({group: order for group, order in counted.items() if group.why is why})
         row[name] = f"{order.text()} ({order.percentages()})" if order else ""
-    not_compared = sum(match.not_compared is not None for match in matches)
+    not_compared = len(matches) - len(compared)
     return row | {Verdict.NOT_COMPARED.value: f"{not_compared:,}" if not_compared else ""}
 
 
@@ -115,11 +112,9 @@ def mark_sentences(matches: Iterable[Match]) -> list[str]:
     """Return sentences that explain the marks of the given numbers."""
     matches = list(matches)
     verdicts = {match.verdict for match in matches}
-    sentences = (
-        [f"~ {Verdict.STATISTICAL.value}: {MEANINGS[Verdict.STATISTICAL.value]}."]
-        if Verdict.STATISTICAL in verdicts
-        else []
-    )
+    sentences = []
+    if (statistical := Verdict.STATISTICAL) in verdicts:
+        sentences.append(f"~ {statistical.value}: {MEANINGS[statistical.value]}.")
     if any(match.is_powerless for match in matches):
         sentences.append(
             f"{WEAK_MARK} agrees without power: the published number agrees with at least half of our results for the "

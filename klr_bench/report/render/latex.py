@@ -157,9 +157,8 @@ def _divided(grid: Grid, height: float) -> Iterator[Grid]:
 
 
 def _rows(grid: Grid, first: int, end: int) -> Grid:
-    return replace(
-        grid, rows=grid.rows[first:end], papers=[place - first for place in grid.papers if first <= place < end]
-    )
+    papers = [place - first for place in grid.papers if first <= place < end]
+    return replace(grid, rows=grid.rows[first:end], papers=papers)
 
 
 def _environment(part: Float, number: int, label: str | None, page: Page) -> str:

@@ -26,7 +26,7 @@ from klr_bench.report.render.caption import caption, failures_of
 from klr_bench.report.render.document import ALIKE, BEST, Document, Grid, aligned
 from klr_bench.report.significance import Mark
 from klr_bench.report.table import Block, Line, Table
-from klr_bench.report.writing import csv_text
+from klr_bench.results.row_cache import csv_text
 from klr_bench.results.variants import to_number, value_text
 
 CSV_COLUMNS = (
@@ -172,11 +172,8 @@ def comma_separated(table: Table) -> str:
         for line in block.lines:
             name = [no_formula(block.dataset), no_formula(line.algorithm), json.dumps(dict(line.variant))]
             for metric in block.metrics:
-                entry, match, mark = (
-                    line.entries[metric.name],
-                    line.matches.get(metric.name),
-                    _mark(block, line, metric),
-                )
+                entry, match = line.entries[metric.name], line.matches.get(metric.name)
+                mark = _mark(block, line, metric)
                 ours = [metric.name, line.n_ok, line.n_repeats, entry.n, entry.mean, entry.std]
                 paper: list[object] = [None] * 5
                 if match:
@@ -185,4 +182,4 @@ def comma_separated(table: Table) -> str:
                     paper += [match.ratio if is_ratio else None, match.verdict.value]
                 best = [mark.place, mark.difference, mark.low, mark.high, mark.p_holm] if mark else [None] * 5
                 rows.append([*name, *ours, *paper, *best])
-    return csv_text(CSV_COLUMNS, rows)
+    return csv_text([CSV_COLUMNS, *rows])

@@ -52,10 +52,8 @@ class Executor(Protocol):
 
 def check_executor(name: str) -> None:
     """Raise KlrBenchError unless `name` is that of an executor, a module of this package."""
-    modules = [module.name for module in pkgutil.iter_modules(__path__)]
-    check_choice(
-        "parallel.backend", name, sorted(module_name for module_name in modules if not module_name.startswith("_"))
-    )
+    modules = sorted(module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_"))
+    check_choice("parallel.backend", name, modules)
 
 
 def open_executor(parallel: ParallelConfig, n_jobs: int | None, say: Say) -> Executor:

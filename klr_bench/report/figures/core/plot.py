@@ -311,7 +311,7 @@ def means(
     for block, side in product(blocks, sides):
         series = {(key, kind): Series(key, look, kind, kind == "mean") for key, look in looks.items() for kind in KINDS}
         lines = [line for line in block.lines if curve(line) in looks]
-        for line in sorted(lines, key=lambda line: line.variant.order()):
+        for line in sorted(lines, key=lambda line: line.variant.order):
             ours, single, paper = (series[curve(line), kind] for kind in KINDS)
             rows, name = fits.get((block.dataset, *line.column), []), line_label(line)
             keys, away = [str(row["key"]) for row in rows], side.factor * spread(line, side.metric)
