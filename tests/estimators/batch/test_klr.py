@@ -351,7 +351,7 @@ def test_losses_near_the_deadline_are_those_of_the_folds_that_are_finished(monke
     folds = [(np.setdiff1d(np.arange(130), valid), valid) for valid in parts]
     search = Search(StandardScaler().fit_transform(X), y, np.where(y == 1, 1.0, -1.0)[None], np.ones(130), folds)
     path, weights = search._path, [np.ones(8)] * 4
-    shapes, lams = grid.shapes_of("rbf", (0.3, 1.0)), (1e-2,)
+    shapes, lams = grid.shapes_of("rbf", (0.3,)), (1e-2,)
     monkeypatch.setattr(search, "_path_in_time", lambda item: None if len(item[1]) == 20 else path(*item))
     late = search.grid(folds, weights, shapes, lams)
     np.testing.assert_array_equal(late.losses, Search.grid(search, folds[:1], weights[:1], shapes, lams).losses)
