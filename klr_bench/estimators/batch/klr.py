@@ -135,12 +135,13 @@ class KLR(Classifier):
     weights of a round are those of the last one, times the square root of the root mean squared derivative of f along
     each feature.  The rounds end when two in turn do not improve on the best one, for up to 3,000 rows by more than a
     standard error of the validation log loss.  The first round tries both kernels and all values of gamma and lambda of
-    a grid, and each of the others the kernel of the round before and the penalties next to its best one: in two repeats
-    of 5-fold cross-validation for up to 500 rows of fewer than five classes, in one for up to 3,000, and with a single
-    split, of at most 15,000 rows, for more.  After the first fold, and after the third, kernels and values of gamma are
-    left out whose loss is significantly larger than the least one, apart from the best ones of the round before.  Folds
-    of more than 1,000 training rows try only values of gamma and lambda next to the best ones of 1,000 rows; the rounds
-    use 1,500 rows of each fold, and two thirds of a single split, at most 10,000.
+    a grid, and each of the others the kernel of the round before and the penalties next to its best one; with more than
+    10,000 rows each kernel has its own rounds.  This is done in two repeats of 5-fold cross-validation for up to 500
+    rows of fewer than five classes, in one for up to 3,000, and with a single split for more.  After the first fold,
+    and after the third, kernels and values of gamma are left out whose loss is significantly larger than the least one,
+    apart from the best ones of the round before.  Folds of more than 1,000 training rows try only values of gamma and
+    lambda next to the best ones of 1,000 rows; the rounds use 1,500 rows of each fold, and two thirds of a single
+    split, at most 5,000.
 
     The final model is fitted to all rows by `DualCDKLR` for up to 10,000 rows.  For more, `NystroemKLR` with 1,000
     centers and the leaves of two partitions, as of `PartitionedKLR`, are fitted to at most 50,000 rows other than the
@@ -249,10 +250,11 @@ class KLR(Classifier):
         is_small = self.max_support is None and n_samples <= MOST_TRAINING
         return (DualCDKLR() if is_small else NystroemKLR()).steps(n_samples)
 
-    def _choose(self, X, y, sample_weight, kernels, groups=None, callback=None, deadline=math.inf):
+    def _choose(self, X, y, sample_weight, kernels, groups=None, callback=None, deadline=math.inf, of_many=False):
         """Choose one of the kernels, the settings and the feature weights.
 
-        Return the best round, the search, y, the weights of the rows or None, and the random numbers.
+        `of_many` says whether the rows are some of many, for which each kernel has its own rounds.  Return the best
+        round, the search, y, the weights of the rows or None, and the random numbers.
         """
         start = self._last_result(kernels)
         self._keeps_rows = True  # folds and groups are those of all rows
@@ -270,11 +272,13 @@ class KLR(Classifier):
         self._dtype = np.dtype(np.float64 if len(y) <= SMALL else np.float32)
         rows, signs = scaling.transform(X, self._dtype), np.atleast_2d(self._signs(y))
         center = ((scaling.mean - scaling.origin) / scaling.deviation)[scaling.columns]
-        search = Search(rows, codes, signs, shares, folds, center, deadline, kernels=kernels)
+        search = Search(rows, codes, signs, shares, folds, center, deadline)
         if start is not None:
             last = start[0][scaling.columns] if len(start[0]) == X.shape[1] else None
             start = None if last is None else (np.where(last > 0, last, 1.0), *start[1:])
-        kept = self._search(search, callback, start)
+        are_many = start is None and (of_many or len(y) > MOST_TRAINING)
+        turns = [(kernel,) for kernel in kernels] if are_many else [kernels]
+        kept = self._search(search, turns, callback, start)
         self.feature_weights_ = np.zeros(X.shape[1])
         self.feature_weights_[scaling.columns], self.temperature_ = kept.weights, float(kept.temperature)
         return kept, search, y, weights, random
@@ -310,22 +314,28 @@ class KLR(Classifier):
         n_centers = int(min(n_centers, max(CENTERS_PER_ROOT * math.sqrt(left), LEAST_CENTERS)))
         return NystroemKLR(lam, min(max_support or n_centers, n), centers=centers, tol=TOL, **shared)
 
-    def _search(self, search, callback, start):
-        """Run the search, set its attributes, and return the best round."""
-        kept, results, n_worse, begun = None, [], 0, time.monotonic()
-        for number, candidate in enumerate(search.rounds(self.max_rounds, start)):
-            settings = f"{candidate.shape.kernel}, width {candidate.shape.width:g}, lam {candidate.lam:g}"
-            seconds = time.monotonic() - begun
-            print_progress(
-                self, f"round {number}: validation log loss {candidate.loss:.4f}, {settings}, {seconds:.1f} s"
-            )
-            results += [{"rounds": number, **result} for result in candidate.results]
-            if kept is None or search.improves(candidate, kept):
-                kept, n_worse, self.best_params_ = candidate, 0, {"rounds": number, "kernel": candidate.shape.kernel}
-            else:
+    def _search(self, search, turns, callback, start):
+        """Run the rounds of the kernels of each turn, set the attributes, and return the best round."""
+        kept, results, begun, is_over = None, [], time.monotonic(), False
+        for kernels in turns:
+            best, n_worse = None, 0
+            for number, candidate in enumerate(search.rounds(self.max_rounds, kernels, start)):
+                settings = f"{candidate.shape.kernel}, width {candidate.shape.width:g}, lam {candidate.lam:g}"
+                seconds = time.monotonic() - begun
+                print_progress(
+                    self, f"round {number}: validation log loss {candidate.loss:.4f}, {settings}, {seconds:.1f} s"
+                )
+                results += [{"rounds": number, **result} for result in candidate.results]
                 n_worse += 1
-            is_stopped = callback is not None and callback(self, 0)
-            if is_stopped or n_worse == PATIENCE or search.is_late():
+                if best is None or search.improves(candidate, best):
+                    best, n_worse = candidate, 0
+                    if kept is None or search.improves(candidate, kept):
+                        kept, self.best_params_ = candidate, {"rounds": number, "kernel": candidate.shape.kernel}
+                is_stopped = callback is not None and callback(self, 0)
+                is_over = is_stopped or search.is_late()
+                if is_over or n_worse == PATIENCE:
+                    break
+            if is_over:
                 break
         last = None if is_stopped else search.with_all_rows(kept)
         if last is not None:

@@ -21,7 +21,7 @@ import scipy.sparse as sp
 from klr_bench.estimators.batch.base import KernelBlocks
 from klr_bench.estimators.batch.cross_validation import COARSE, WORSE, evenly, neighbors
 from klr_bench.estimators.batch.dual import warm_path
-from klr_bench.estimators.batch.folds import MEDIUM, MOST_TRAINING
+from klr_bench.estimators.batch.folds import MEDIUM
 from klr_bench.estimators.batch.grid import Grid, Path, shapes_of, tempered_losses
 from klr_bench.estimators.batch.low_rank import factor, low_rank_path
 from klr_bench.estimators.core.kernels import Kernel, gamma_of
@@ -33,8 +33,8 @@ KERNELS = "rbf", "laplacian"
 LAMS = tuple(10.0**-p for p in range(1, 7))
 ROUND_ROWS = 1500
 """Largest number of training rows of a fold in the rounds, if there are several folds; the last fits have all."""
-ROUND_SHARE = 2 / 3
-"""Share of the training rows of a single split in the rounds, at least COARSE and at most MOST_TRAINING."""
+ROUND_SHARE, MOST_OF_SPLIT = 2 / 3, 5000
+"""Share of the training rows of a single split in the rounds, at least COARSE, and their largest number."""
 TIMED_ROUNDS = 3
 """Number of rounds that should end before the deadline; if it is near, the rounds have fewer training rows."""
 BEATEN = 1.0, 0.3
@@ -58,14 +58,12 @@ class Search:
     X (n, d) are standardized rows, y (n,) class indices, signs (k, n) the labels of the k problems, and shares (n,) the
     weights of the rows.  `folds` are pairs of training and validation rows.  `center` (d,) is the mean of sparse rows.
     A fit begins only if it is expected to end before the `deadline`, a value of `time.monotonic`, apart from the first
-    one, and ends after an epoch if it does not.  `unit` is gamma for the width 1, or None for "scale".  `kernels` are
-    the names of those that are tried.
+    one, and ends after an epoch if it does not.  `unit` is gamma for the width 1, or None for "scale".
     """
 
-    def __init__(self, X, y, signs, shares, folds, center=0.0, deadline=math.inf, unit=None, kernels=KERNELS):
+    def __init__(self, X, y, signs, shares, folds, center=0.0, deadline=math.inf, unit=None):
         self.X, self.y, self.signs, self.shares, self.center = X, y, signs, shares, center
-        self.unit, self.kernels = unit, kernels
-        self.folds, self.deadline, self._memory = folds, deadline, threading.local()
+        self.folds, self.deadline, self.unit, self._memory = folds, deadline, unit, threading.local()
         self._valid = np.concatenate([valid for _, valid in folds])
         self._times = {}  # lists of the times of paths by number of training rows; the first one may load code
 
@@ -78,14 +76,15 @@ class Search:
         rows, times = max(self._times.items(), default=(1, []))
         return float(np.median(times)) * (n / rows) ** 2 if times else 0.0
 
-    def rounds(self, max_rounds, start=None):
+    def rounds(self, max_rounds, kernels=KERNELS, start=None):
         """Yield a `Round` for equal feature weights, and then one for each update of the weights.
 
-        `start` are the feature weights (d,), the shape and the penalty of the first round, which tries their neighbors;
-        None is equal weights and all shapes and penalties.
+        `kernels` are the names of those that the first round tries.  `start` are the feature weights (d,), the shape
+        and the penalty with which it begins: then it tries their neighbors.  None is equal weights, and all shapes and
+        penalties.
         """
         weights, lams = np.ones(self.X.shape[1]), LAMS
-        tried = [shape for kernel in self.kernels for shape in shapes_of(kernel)]
+        tried = [shape for kernel in kernels for shape in shapes_of(kernel)]
         if start is not None:
             weights, shape, lam = start
             tried, lams = shape.neighbors(), neighbors(LAMS, lam)
@@ -123,7 +122,7 @@ class Search:
     def _n_rows(self):
         """Return the largest number of training rows of a fold in the rounds."""
         n, left = self._most_training(), self.deadline - time.monotonic()
-        most = ROUND_ROWS if len(self.folds) > 1 else min(max(int(ROUND_SHARE * n), COARSE), MOST_TRAINING)
+        most = ROUND_ROWS if len(self.folds) > 1 else min(max(int(ROUND_SHARE * n), COARSE), MOST_OF_SPLIT)
         expected = max(TIMED_ROUNDS * len(self.folds) * self.seconds(COARSE), np.finfo(float).tiny)
         return int(min(most, COARSE * max(1.0, math.sqrt(max(left, 0.0) / expected))))
 

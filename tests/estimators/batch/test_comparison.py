@@ -90,6 +90,18 @@ def test_both_are_fitted_without_the_validation_rows(monkeypatch):
     assert not leaves & set(np.round(fitted._scaling.transform(X[valid], np.float32)[:, 0], 5))
 
 
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
+def test_with_many_rows_each_kernel_has_its_own_rounds(kernel):
+    X = np.random.default_rng(0).standard_normal((400, 4))
+    y = ((X**2).sum(axis=1) > 3.3 if kernel == "rbf" else X[:, 0] > 0.3).astype(int)
+    fitted = model(max_rounds=2, max_support=None).fit(X, y)
+    rounds, kernels, losses = (fitted.cv_results_[name] for name in ("rounds", "kernel", "mean_log_loss"))
+    assert {(0, "rbf"), (0, "laplacian"), (1, "rbf"), (1, "laplacian")} <= {*zip(rounds, kernels, strict=True)}
+    best = losses.argmin()
+    assert fitted.best_params_["kernel"] == kernels[best] == kernel
+    assert fitted.best_params_["rounds"] == rounds[best]
+
+
 def test_a_class_without_training_rows_leaves_partitions_out():
     y = np.r_[np.full(4, 2), np.arange(396) % 2]
     folds = [(np.arange(4, 300), np.r_[np.arange(4), np.arange(300, 400)])]
@@ -108,7 +120,7 @@ def test_what_limits_the_fit_leaves_partitions_out(parameters, callback, monkeyp
 
 
 def test_the_search_has_the_rows_of_its_single_split_in_their_order(monkeypatch):
-    monkeypatch.setattr(selection, "MOST_TRAINING", 100)
+    monkeypatch.setattr(selection, "MOST_OF_SPLIT", 100)
     X, y = waves(800, 2)
     rows, path = [], selection.Search._path
 
