@@ -25,8 +25,8 @@ SIZES = (500, 2000, 8000, 30_000, 100_000)
 """Numbers of rows of fits before that to all; one that is nearly all rows is left out."""
 REPEATED_ROWS = 30_000
 """Largest number of rows of a fit that is repeated if it is fast."""
-FIRST = 500
-"""Number of rows of a fit before the first one that is timed, which triggers compilation."""
+FIRST = 2000
+"""Number of rows of a fit before the first one that is timed, which triggers compilation, also for float32."""
 PREDICTED = 100_000
 """Number of rows that are predicted; test rows are repeated."""
 MOST_ROWS = int(os.environ.get("KLR_BENCH_ROWS", "1000000"))
