@@ -36,7 +36,7 @@ def facts(reference: Path) -> dict[str, str]:
 
 
 def published(reference: Path) -> str:
-    """Return the share of published results that agree, and how many have power or are calibrated."""
+    """Return the shares of published results that agree, have power, and are calibrated."""
     n = counts([match for reproduction in reproductions(reference) for match in reproduction.matches])
     agree, calibrated = (n[column] / max(n[COMPARED], 1) for column in (AGREE, CALIBRATED))
     power = n[POWER] / max(n[AGREE], 1)

@@ -156,7 +156,7 @@ def test_tables_of_many_rows_once_they_are_measured(tmp_path: Path, monkeypatch:
     assert "| `PartitionedKLR` | " in after["when"]
     assert module.PICTURE in after["many_rows"]
     assert b"</svg>" in module.rows_figure(tmp_path)[module.PICTURE]
-    assert "took 7.8 min on 2 threads, with 8,192 leaves" in after["file_fit"]
+    assert "were fitted in 7.8 min on 2 threads" in after["file_fit"]
     # 10^9 rows are 1,638,400 such leaves, which take 1.6e5 s on one worker of one core
     assert "| fits of 1,638,400 leaves" in after["leaves"]
     assert after["leaves"].rstrip(" |").endswith("27 min")

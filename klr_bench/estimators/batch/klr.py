@@ -284,7 +284,7 @@ class KLR(Classifier):
         return kept, search, y, weights, random
 
     def _last_result(self, kernels):
-        """Return feature weights, shape and penalty of the last fit, if they are to be used, or None."""
+        """Return feature weights, shape and penalty of the last fit, or None for a cold start."""
         if not self.warm_start or "feature_weights_" not in vars(self):
             return None
         best = np.argmin(np.abs(self.cv_results_["mean_log_loss"] + self.best_score_))

@@ -135,7 +135,10 @@ class LeafModels:
 
 
 def _fold(rows, codes, part):
-    """Return the training and validation rows among the rows of a part, in random order; copies stay together."""
+    """Return the training and the validation rows of a part in random order.
+
+    Copies of a row stay together.
+    """
     groups = copies(rows.X[part], np.unique(codes[part], return_inverse=True)[1])
     is_valid = groups < math.ceil(VALIDATION_SHARE * (groups.max() + 1))
     return part[~is_valid], part[is_valid]

@@ -6,7 +6,7 @@ on the same splits if both results have the same splits, and Welch's otherwise. 
 repeats, if a statement compares these, have the interval of the F test, or of the chi-square test for a constant.
 
 Without a spread, as after one run, and if no repeat differs from another, the interval is that of the scatter that
-repeats usually have: one percentage point for rates, and a factor of 1.5 for everything else.  About 95 % of pairs of
+repeats usually have: one percentage point for rates, and a factor of 1.5 for everything else.  About 93 % of pairs of
 repeats of the reference results have training times within this factor.  Sizes of data sets do not scatter.
 """
 

@@ -155,7 +155,7 @@ def test_methods_are_ranked_where_all_were_run_on_six_data_sets(tmp_path: Path) 
         low, high = map(float, row[2].split(" to "))
         assert 1 <= low <= rank <= high <= len(rows)
     page = (tmp_path / "site" / "experiments" / "tables.html").read_text(encoding="utf-8")
-    places = [": ranks", 'data-plot="tables-rank_time"', 'data-plot="tables-reliability"', '<details class="folded">']
+    places = [": ranks", 'data-plot="tables-rank_time"', 'data-plot="tables-score_profile"', '<details class="folded">']
     assert [*map(page.index, places)] == sorted(map(page.index, places))
 
 
