@@ -28,7 +28,7 @@ DRAWN = {
     "PartitionedKLR": "partitioned_klr",
 }
 """Algorithms whose looks in figures the methods have."""
-COMPARED = ("SVC", "LightGBM", "skglm", "KLR", "PartitionedKLR")
+COMPARED = tuple(DRAWN)[1:]
 """Methods that are compared with OSKL() in a sentence each, and drawn beside it."""
 SECONDS = Axis("seconds", "Seconds of fit, one thread", logarithmic=True)
 NO_BREAK = "\N{NO-BREAK SPACE}"
@@ -131,7 +131,7 @@ def figures(folder: Path) -> dict[str, bytes]:
     Only OSKL and the methods of COMPARED are drawn; one that is far less accurate than the best is named below.
     """
     data = pd.read_csv(folder / "peers.csv").dropna(subset="seconds")
-    data = data[data["method"].isin(["OSKL", *COMPARED])]
+    data = data[data["method"].isin(DRAWN)]
     return {f"{name}.svg": _figure(str(name), rows) for name, rows in data.groupby("dataset", sort=False)}
 
 

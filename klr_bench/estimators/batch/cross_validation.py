@@ -31,6 +31,7 @@ from klr_bench.estimators.core.parameters import (
     fixed,
     parameter,
 )
+from klr_bench.estimators.core.rows import evenly_spaced
 from klr_bench.estimators.core.threads import parallel_map
 
 WIDTHS = (0.03, 0.1, 0.3, 1.0, 3.0)
@@ -266,7 +267,7 @@ def evenly(rows, codes, n):
     if len(rows) <= n:
         return rows
     order = np.argsort(codes[rows], kind="stable")
-    return rows[np.sort(order[np.linspace(0, len(order) - 1, n).astype(int)])]
+    return rows[np.sort(order[evenly_spaced(len(order), n)])]
 
 
 def unbeaten(losses, shares, n_errors):

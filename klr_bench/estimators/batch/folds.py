@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_array, check_consistent_length
 
 from klr_bench.estimators.batch.cross_validation import check_folds, n_folds
 from klr_bench.estimators.batch.partition import hashed
+from klr_bench.estimators.core.rows import evenly_spaced
 
 SMALL, MEDIUM = 500, 3000
 """Largest numbers of rows for two repeats of five folds, and for five folds; more rows are split once."""
@@ -76,7 +77,7 @@ def _drawn(cv, codes, y, seed):
     for parts in splits.split(first, y):
         rows = [np.concatenate([members[code] for code in part]) for part in parts]
         limits = zip(rows, (MOST_COMPARED, MOST_VALIDATION), strict=True)
-        yield tuple(part[np.linspace(0, len(part) - 1, min(len(part), most)).astype(int)] for part, most in limits)
+        yield tuple(part[evenly_spaced(len(part), most)] for part, most in limits)
 
 
 def copies(X, y):

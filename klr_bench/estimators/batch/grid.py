@@ -9,9 +9,10 @@ import numpy as np
 
 from klr_bench.estimators.batch.cross_validation import WIDTHS, log_losses, neighbors, unbeaten
 from klr_bench.estimators.batch.slopes import mean_squared_slopes
+from klr_bench.estimators.core.rows import evenly_spaced
 
 SLOPE_ROWS = 2000
-"""Largest number of rows, evenly spaced, whose derivatives are averaged."""
+"""Largest number of training rows over which squared derivatives are averaged; they are evenly spaced."""
 TEMPERATURES = 2.0 ** np.linspace(0, 2, 9)
 """Temperatures T of the probabilities softmax(f / T) of more than two classes."""
 
@@ -63,8 +64,7 @@ class Path:
 
     def mean_squared_slopes(self, place):
         """Return each feature's weighted mean squared derivative, summed over the binary problems."""
-        n = self.rows.shape[0]
-        some = np.linspace(0, n - 1, min(n, SLOPE_ROWS)).astype(int)
+        some = evenly_spaced(self.rows.shape[0], SLOPE_ROWS)
         shares = self.shares[some] / self.shares[some].sum()
         return mean_squared_slopes(self.operands, self.rows[some], self.centers, self.coefs[place], shares)
 

@@ -250,11 +250,11 @@ class KLR(Classifier):
         is_small = self.max_support is None and n_samples <= MOST_TRAINING
         return (DualCDKLR() if is_small else NystroemKLR()).steps(n_samples)
 
-    def _choose(self, X, y, sample_weight, kernels, groups=None, callback=None, deadline=math.inf, of_many=False):
+    def _choose(self, X, y, sample_weight, kernels, groups=None, callback=None, deadline=math.inf, each_kernel=False):
         """Choose one of the kernels, the settings and the feature weights.
 
-        `of_many` says whether the rows are some of many, for which each kernel has its own rounds.  Return the best
-        round, the search, y, the weights of the rows or None, and the random numbers.
+        If `each_kernel` is true, or with more than 10,000 rows, each kernel has its own rounds.  Return the best round,
+        the search, y, the weights of the rows or None, and the random numbers.
         """
         start = self._last_result(kernels)
         self._keeps_rows = True  # folds and groups are those of all rows
@@ -276,8 +276,8 @@ class KLR(Classifier):
         if start is not None:
             last = start[0][scaling.columns] if len(start[0]) == X.shape[1] else None
             start = None if last is None else (np.where(last > 0, last, 1.0), *start[1:])
-        are_many = start is None and (of_many or len(y) > MOST_TRAINING)
-        turns = [(kernel,) for kernel in kernels] if are_many else [kernels]
+        is_divided = start is None and (each_kernel or len(y) > MOST_TRAINING)
+        turns = [(kernel,) for kernel in kernels] if is_divided else [kernels]
         kept = self._search(search, turns, callback, start)
         self.feature_weights_ = np.zeros(X.shape[1])
         self.feature_weights_[scaling.columns], self.temperature_ = kept.weights, float(kept.temperature)
@@ -315,7 +315,7 @@ class KLR(Classifier):
         return NystroemKLR(lam, min(max_support or n_centers, n), centers=centers, tol=TOL, **shared)
 
     def _search(self, search, turns, callback, start):
-        """Run the rounds of the kernels of each turn, set the attributes, and return the best round."""
+        """Search with each group of kernels in `turns`, and return the best round."""
         kept, results, begun, is_over = None, [], time.monotonic(), False
         for kernels in turns:
             best, n_worse = None, 0

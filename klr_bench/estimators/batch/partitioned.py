@@ -194,7 +194,7 @@ class PartitionedKLR(Classifier):
         if are_some := len(sample) < len(order):
             of_classes = [order[codes[order] == k][:OF_EACH_CLASS] for k in range(len(self.classes_))]
             sample = np.array([*dict.fromkeys([*np.concatenate(of_classes).tolist(), *sample.tolist()])][:SEARCH_ROWS])
-        kept, search, *_ = klr._choose(X[sample], y[sample], labels.weights[sample], kernels, of_many=are_some)
+        kept, search, *_ = klr._choose(X[sample], y[sample], labels.weights[sample], kernels, each_kernel=are_some)
         _, gamma = search.weighted(slice(None), kept.weights, kept.shape.width)
         self._scaling, self._dtype, self.best_params_ = klr._scaling, klr._dtype, klr.best_params_
         self.limits_, self.mean_, self.scale_ = klr.limits_, klr.mean_, klr.scale_

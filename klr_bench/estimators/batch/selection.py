@@ -33,8 +33,10 @@ KERNELS = "rbf", "laplacian"
 LAMS = tuple(10.0**-p for p in range(1, 7))
 ROUND_ROWS = 1500
 """Largest number of training rows of a fold in the rounds, if there are several folds; the last fits have all."""
-ROUND_SHARE, MOST_OF_SPLIT = 2 / 3, 5000
-"""Share of the training rows of a single split in the rounds, at least COARSE, and their largest number."""
+ROUND_SHARE = 2 / 3
+"""Share of the training rows of a single split that the rounds use; they use at least COARSE."""
+MOST_OF_SPLIT = 5000
+"""Largest number of training rows of a single split that the rounds use."""
 TIMED_ROUNDS = 3
 """Number of rounds that should end before the deadline; if it is near, the rounds have fewer training rows."""
 BEATEN = 1.0, 0.3

@@ -27,7 +27,7 @@ from sklearn.utils._param_validation import StrOptions
 
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.parameters import PRECOMPUTED
-from klr_bench.estimators.core.rows import ROUNDING, largest_of, slices, weighted_median
+from klr_bench.estimators.core.rows import ROUNDING, evenly_spaced, largest_of, slices, weighted_median
 from klr_bench.estimators.core.vectors import same_bits
 
 KERNELS = ("rbf", "poly", "linear", "laplacian")
@@ -136,7 +136,7 @@ def gamma_of(gamma, X, weights=None, center=0.0):
     if gamma == "median":
         from sklearn.metrics.pairwise import euclidean_distances  # a slow import
 
-        places = np.linspace(0, n - 1, min(n, MEDIAN_ROWS)).astype(int)
+        places = evenly_spaced(n, MEDIAN_ROWS)
         distances = euclidean_distances(X[places].astype(np.float64))[np.triu_indices(len(places), k=1)]
         if weights is not None:  # a row of weight w stands for w rows, with w (w - 1) / 2 pairs at distance 0
             w = weights[places]

@@ -118,6 +118,11 @@ def slices(n, size):
     return list(map(slice, ends, ends[1:]))
 
 
+def evenly_spaced(n, most):
+    """Return the indices of at most `most` of n rows, evenly spaced from the first to the last."""
+    return np.linspace(0, n - 1, min(n, most)).astype(int)
+
+
 def growing_like(X):
     """Return an empty store for rows with the layout and the number of columns of X."""
     if sp.issparse(X):
