@@ -43,7 +43,7 @@ CENTERS_PER_ROOT, LEAST_CENTERS = 500, 100
 TOL = 1e-5
 """Relative distance of the objective from its minimum at which `NystroemKLR` ends."""
 PATIENCE = 2
-"""The search ends after so many rounds in turn that do not improve, or one with PROBLEMS classes or more."""
+"""The search ends after so many rounds in turn that do not improve."""
 
 
 @estimator
@@ -133,15 +133,15 @@ class KLR(Classifier):
     is the median of abs(x - median) over the values that differ from the median.  The features are divided by their
     standard deviations s and multiplied by weights w, which are learned; constant features have the weight 0.  The
     weights of a round are those of the last one, times the square root of the root mean squared derivative of f along
-    each feature.  The rounds end when two in turn (one with 50 classes or more) do not improve on the best one, for up
-    to 3,000 rows by more than a standard error of the validation log loss.  The first round tries both kernels and all
-    values of gamma and lambda of a grid, and each of the others the kernel of the round before and the penalties next
-    to its best one; with more than 10,000 rows each kernel has its own rounds.  This is done in two repeats of 5-fold
-    cross-validation for up to 500 rows of fewer than five classes, in one for up to 3,000, and with a single split for
-    more.  After the first fold, and after the third, kernels and values of gamma are left out whose loss is
-    significantly larger than the least one, apart from the best ones of the round before.  Folds of more than 1,000
-    training rows try only values of gamma and lambda next to the best ones of 1,000 rows; the rounds use 1,500 rows of
-    each fold, and two thirds of a single split, at most 5,000.
+    each feature.  The rounds end when two in turn do not improve on the best one.  With several folds, they end with
+    the first that is worse, and an improvement is more than a standard error of the validation log loss for up to 3,000
+    rows.  The first round tries both kernels and all values of gamma and lambda of a grid, and each of the others the
+    kernel of the round before and the penalties next to its best one; with more than 10,000 rows each kernel has its
+    own rounds.  This is done in two repeats of 5-fold cross-validation for up to 500 rows of fewer than five classes,
+    in one for up to 3,000, and with a single split for more.  After the first fold, and after the third, kernels and
+    values of gamma are left out whose loss is significantly larger than the least one, apart from the best ones of the
+    round before.  Folds of more than 1,000 training rows try only values of gamma and lambda next to the best ones of
+    1,000 rows; the rounds use 1,500 rows of each fold, and two thirds of a single split, at most 5,000.
 
     The final model is fitted to all rows by `DualCDKLR` for up to 10,000 rows.  For more, `NystroemKLR` with 1,000
     centers and the leaves of two partitions, as of `PartitionedKLR`, are fitted to at most 50,000 rows other than the
@@ -333,7 +333,8 @@ class KLR(Classifier):
                         kept, self.best_params_ = candidate, {"rounds": number, "kernel": candidate.shape.kernel}
                 is_stopped = callback is not None and callback(self, 0)
                 is_over = is_stopped or search.is_late()
-                if is_over or n_worse == (PATIENCE if len(self.classes_) < PROBLEMS else 1):
+                is_worse = len(search.folds) > 1 and candidate.loss > best.loss
+                if is_over or is_worse or n_worse == PATIENCE:
                     break
             if is_over:
                 break

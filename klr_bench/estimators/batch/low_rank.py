@@ -6,8 +6,9 @@ the objectives
 
     (lam/2) ||b||^2 + sum_i v_i log(1 + exp(-y_i f_i))
 
-are minimized by Newton's method.  The steps are computed by conjugate gradients, preconditioned by c L V L' + lam I
-with the mean curvature c of the loss: two or three iterations are enough, and all problems share the factorization.
+are minimized by Newton's method.  The steps are computed by conjugate gradients, preconditioned by c L V L' + lam I,
+where c is nearly the mean curvature of the loss: few iterations are enough, and all problems and steps with nearly the
+same c / lam share the factorization.
 """
 
 from __future__ import annotations
@@ -16,13 +17,15 @@ import math
 
 import numpy as np
 from numba import float64, int64, types
-from scipy.linalg import cho_factor, cho_solve, solve_triangular
+from scipy.linalg import get_lapack_funcs, solve_triangular
 
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.kernel_values.row_blocks import loss_curvatures, loss_slopes
 
 MAX_STEPS, MAX_CG, HALVINGS = 15, 30, 12
 """Largest numbers of Newton steps, of iterations of conjugate gradients in a step, and of halvings of a step."""
+NEAR = 3.0
+"""Factor by which the ratio of mean curvature and penalty may differ from that of the preconditioner."""
 CG_TOL = 0.1
 """Largest relative residual at the end of conjugate gradients."""
 EQUAL = 1 - 1e-4
@@ -94,6 +97,8 @@ class Newton:
         self.L, self.signs, self.shares = L, signs, shares
         self.gram = (L * shares.astype(L.dtype)) @ L.T
         self.b, self.f = np.zeros((len(signs), len(L))), np.zeros(signs.shape)
+        self.factorize, self.solve = get_lapack_funcs(("potrf", "potrs"), (L,))
+        self.ratio, self.cholesky = 0.0, self.gram
 
     def minimize(self, lam, tol):
         """Move b and f to the minima for a penalty, up to the relative distance `tol`."""
@@ -123,12 +128,14 @@ class Newton:
         L, real = self.L, self.L.dtype
         slopes = loss_slopes(self.f[some], self.signs[some], self.shares)
         curvatures = loss_curvatures(self.f[some], self.signs[some], self.shares)
-        H = self.gram * real.type(curvatures.sum(axis=1).mean())
-        H[np.diag_indices(len(H))] += real.type(lam)
-        cholesky, curvatures = cho_factor(H, overwrite_a=True, check_finite=False), curvatures.astype(real)
+        ratio, curvatures = curvatures.sum(axis=1).mean() / lam, curvatures.astype(real)
+        if not self.ratio / NEAR < ratio < self.ratio * NEAR:
+            H = self.gram * real.type(ratio)
+            H[np.diag_indices(len(H))] += real.type(1)
+            self.ratio, (self.cholesky, _) = ratio, self.factorize(H.T, overwrite_a=True)
 
         def preconditioned(r):
-            return cho_solve(cholesky, r.T.astype(real), check_finite=False).T.astype(np.float64)
+            return self.solve(self.cholesky, r.T.astype(real), overwrite_b=True)[0].T.astype(np.float64) / lam
 
         gradient = (slopes.astype(real) @ L.T).astype(np.float64) + lam * self.b[some]
         x, change, r = np.zeros_like(gradient), np.zeros(slopes.shape), -gradient
