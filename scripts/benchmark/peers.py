@@ -2,8 +2,7 @@
 
 The rows are those of the official split of a data set, or a random 80 % of them; features that are not 0 or 1 are
 standardized.  Each method is fitted to 1,000 rows, then to more and more, until it has all training rows or the next
-fit would take more than KLR_BENCH_PEERS_S seconds (120).  The last fit counts; OSKL() is then fitted to the same rows.
-KLR_BENCH_PEERS_ROWS is the largest number of training rows, by default all of them.
+fit would take more than LIMIT_S.  The last fit counts; OSKL() is then fitted to the same rows.
 
 KOL and JSAT are included if a program `kol` or `jsat` is on the PATH or in the folder KLR_BENCH_PEERS.  It is called as
 `kol TRAIN TEST GAMMA` with two LIBSVM files, and prints the seconds of its pass and its accuracy.
@@ -41,8 +40,7 @@ from klr_bench.datasets.splits import make_split, prepare
 from klr_bench.runner import machine
 
 DATASETS = ("magic", "adult", "ijcnn1", "cod_rna", "covtype")
-LIMIT_S = float(os.environ.get("KLR_BENCH_PEERS_S", "120"))
-MAX_ROWS = int(os.environ.get("KLR_BENCH_PEERS_ROWS", "1000000000"))
+LIMIT_S = 40.0
 FIRST = 1000
 """Number of rows of the first fit, which triggers compilation."""
 REPEATED_S = 2.0
@@ -134,7 +132,7 @@ def split(name):
     if numeric.any():
         scaler = StandardScaler().fit(X[:, numeric])
         X[:, numeric], X_test[:, numeric] = scaler.transform(X[:, numeric]), scaler.transform(X_test[:, numeric])
-    return X[:MAX_ROWS], data.y_train[:MAX_ROWS], X_test, data.y_test
+    return X, data.y_train, X_test, data.y_test
 
 
 def compare(name, X, y, X_test, y_test):
