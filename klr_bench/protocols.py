@@ -20,8 +20,8 @@ Before a fit
     rehearse(X, y)        an unfitted estimator that gives the same classifier for these rows without searching for the
                           end; the time of `rehearse` is not counted
 After a fit
-    summary()             values by name, some of: n_support, sparsity (if missing, 1 - n_support / training rows),
-                          n_updates, n_iter, pass_time_s, nonzero_fraction, objective, duality_gap
+    summary()             values by name, some of: n_support, sparsity (if missing, 1 - n_support / training rows,
+                          at least 0), n_updates, n_iter, pass_time_s, nonzero_fraction, objective, duality_gap
     n_mistakes_, t_       attributes of a classifier of two classes, whose quotient is the metric mistake_rate
     selected_features()   the columns of X that the classifier uses, (n_selected,), or None
     last_classifier()     if `average` is True, the fitted classifier after the last example
@@ -97,7 +97,7 @@ def summary(estimator: Any, n_train: int) -> dict[str, float]:
     values = dict(estimator.summary()) if declares(estimator, "summary") else documented(estimator)
     if "n_support" in values:
         with suppress(OverflowError):  # a later check rejects values too large for a float
-            values.setdefault("sparsity", 1.0 - values["n_support"] / n_train)
+            values.setdefault("sparsity", max(1.0 - values["n_support"] / n_train, 0.0))
     if len(getattr(estimator, "classes_", ())) == 2 and hasattr(estimator, "n_mistakes_") and hasattr(estimator, "t_"):
         values["mistake_rate"] = estimator.n_mistakes_ / estimator.t_
     return values

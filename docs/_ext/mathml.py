@@ -29,7 +29,7 @@ def block(translator: HTML5Translator, node: nodes.math_block) -> None:
     text = node.astext().strip()
     if "\\\\" in text and "\\begin" not in text:
         text = f"\\begin{{aligned}}{text}\\end{{aligned}}"
-    translator.body.append(f'<div class="math">{mathml(text, as_block=True)}</div>\n')
+    translator.body.append(f'<div class="math" tabindex="0">{mathml(text, as_block=True)}</div>\n')
     raise nodes.SkipNode
 
 

@@ -73,10 +73,8 @@ def features_lr(**parameters):
 METHODS = {
     "OSKL": Method(lambda: OSKL(random_state=0), support, "support vectors"),
     "OSKL, one pass": Method(lambda: OSKL(n_epochs=1, random_state=0), support, "support vectors"),
-    "KLR": Method(lambda: KLR(random_state=0), lambda model: support(model.model_), "support vectors"),
-    "PartitionedKLR": Method(
-        lambda: PartitionedKLR(random_state=0), lambda model: support(model.model_), "support vectors"
-    ),
+    "KLR": Method(lambda: KLR(random_state=0), support, "support vectors"),
+    "PartitionedKLR": Method(lambda: PartitionedKLR(random_state=0), support, "support vectors"),
     "DualCDKLR": Method(lambda: DualCDKLR(random_state=0), support, "support vectors"),
     "NystroemKLR": Method(lambda: NystroemKLR(random_state=0), support, "centers"),
     "SVC": Method(SVC, support, "support vectors", "sklearn"),

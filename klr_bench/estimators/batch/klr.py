@@ -94,6 +94,8 @@ class KLR(Classifier):
         The final model, fitted to the weighted features.  LeafModels has a list `partitions` of their hyperplanes, and
         `leaves`, a list of the models of the leaves for each partition.  With moved support vectors, its objective,
         gradient norm and numbers of iterations and passes are those of the fit before.
+    n_support_ : int
+        Number of support vectors of `model_`.
     limits_ : ndarray of shape (2, n_features)
         Lowest and highest value of each feature; a value beyond is replaced by the limit.
     mean_, scale_ : ndarray of shape (n_features,)
@@ -244,6 +246,10 @@ class KLR(Classifier):
             move_support(self.model_, f, rows, weights, self.temperature_, random, deadline)
         self.best_params_ |= {"gamma": self.model_.gamma, "lam": self.model_.lam}
         return self
+
+    @property
+    def n_support_(self):
+        return self.model_.n_support_
 
     def steps(self, n_samples):
         """Return the largest t of the callback, and that of the first checkpoint."""

@@ -84,6 +84,8 @@ class PartitionedKLR(Classifier):
     model_ : LeafModels
         Its list `partitions` has the hyperplanes of each partition, or of a single one if it has a single leaf, and its
         list `leaves` a list of the models of the leaves for each.
+    n_support_ : int
+        Number of support vectors of all leaves: with several partitions, most rows count several times.
     limits_ : ndarray of shape (2, n_features)
         Lowest and highest value of each feature; a value beyond is replaced by the limit.
     mean_, scale_ : ndarray of shape (n_features,)
@@ -185,6 +187,10 @@ class PartitionedKLR(Classifier):
         self.temperature_ = self.model_.temperature
         self.best_params_ |= {"gamma": self.model_.gamma, "lam": self.model_.lam}
         return self
+
+    @property
+    def n_support_(self):
+        return self.model_.n_support_
 
     def _search(self, X, y, labels, random):
         """Choose scaling, feature weights, width and penalty from the first rows."""

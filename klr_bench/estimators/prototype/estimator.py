@@ -62,7 +62,7 @@ class PrototypeKLR(PrototypeClassifier):
         post, question 5).  It gives no probabilities.
     l2 : float or None, default=None
         Weight >= 0 of a Gaussian prior on all b but b_y0; None is 1 / (20 n_samples).  With 0, as in the posts, b may
-        grow without bound.
+        grow without bound.  On noisy tables of some hundred rows 1 / n_samples may be better.
     solver : {"auto", "adam", "lbfgs", "alternating", "gradient"}, default="auto"
         "adam" and "lbfgs" move all parameters at once, on mini-batches and on all rows.  "alternating" makes a pass for
         b, one for u and one for theta in turn, with Adam's steps, and undoes passes that raise the objective.

@@ -187,7 +187,7 @@ def test_max_support_limits_the_support_vectors():
     for layout in (np.asarray, sp.csr_matrix):
         model = KLR(20, random_state=0).fit(layout(X), y)
         assert isinstance(model.model_, NystroemKLR)
-        assert model.model_.n_support_ == model.model_.support_vectors_.shape[0] == 20
+        assert model.n_support_ == model.model_.support_vectors_.shape[0] == 20
         assert model.score(X, y) > 0.7
 
 

@@ -4,7 +4,8 @@ Object.assign(
   klr,
   (() => {
     const { element, button, save, asCsv, chosen, choose, short, asParameters } = klr;
-    const MOST_REPEATS = 2000;
+    const MOST_REPEATS = 2000,
+      MOST_MARKERS = 24;
 
     const coarse = matchMedia("(pointer: coarse)");
     /* Paper is white and narrow, whatever the screen is. */
@@ -266,6 +267,7 @@ Object.assign(
           marker: {
             color: hollow ? "rgba(0,0,0,0)" : solid,
             symbol: series.symbol,
+            maxdisplayed: series.connected && series.x.length > MOST_MARKERS ? MOST_MARKERS / 2 : 0,
             size: faint ? 5 : hollow ? 12 : 8,
             line: { color: solid, width: hollow ? 1.5 : 0 },
           },
