@@ -137,6 +137,25 @@ def test_the_layout_of_later_rows_changes_nothing(name, layouts, precision, shap
     assert_near(decision(mixed, X), decision(expected, X), precision)
 
 
+KERNELS_OF = [
+    (name, {"kernel": kernel} if kernel else {})
+    for name in EVERY
+    if hasattr(CLASSIFIERS[name], "partial_fit")
+    for kernel in (("rbf", "linear", "poly") if "kernel" in CLASSIFIERS[name]().get_params() else (None,))
+]
+
+
+@pytest.mark.parametrize("precision", TOLERANCE)
+@pytest.mark.parametrize(("name", "options"), [marked(case, usual=True) for case in KERNELS_OF])
+def test_read_only_rows_are_learned_in_their_order_like_others(name, options, precision):
+    X, y = rows("narrow")
+    X = X.astype(precision)
+    expected, found = made(name, options).partial_fit(X, y), made(name, options)
+    X.flags.writeable = y.flags.writeable = False
+    np.testing.assert_array_equal(decision(found.partial_fit(X, y), X), decision(expected, X))
+    found.partial_fit(X[:1], y[:1])
+
+
 D = 1_000_000
 MB = 8
 """What a fit, or predictions, may take: 2,400 kB of rows, and models of some hundred rows."""

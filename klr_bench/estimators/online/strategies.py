@@ -21,7 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 from numba import float64, int64, types
 
-from klr_bench.estimators.core.jit import as_argument, compiled
+from klr_bench.estimators.core.jit import as_argument, compiled, read_only
 from klr_bench.estimators.core.kernels import KERNELS
 from klr_bench.estimators.core.rows import Growing, enlarged, growing_like, grown, stacked
 from klr_bench.estimators.core.vectors import dot, settled, tie_of_sums
@@ -170,7 +170,8 @@ def _pass(real):
     matrix, vector = real[:, ::1], float64[::1]
     sizes = types.Tuple((int64, int64, types.boolean))
     layout = types.Tuple((int64, types.boolean, float64, float64, int64, float64))
-    operands, rows = types.Tuple((matrix, matrix, vector)), types.UniTuple(vector, 3)
+    operand, rows = read_only(real, 2), types.UniTuple(vector, 3)
+    operands = types.Tuple((operand, operand, vector))
     function = types.FunctionType(_strategy(real))
     return types.void(function, vector, sizes, layout, operands, rows, matrix, matrix, _COLUMN_TYPES, STATES)
 
