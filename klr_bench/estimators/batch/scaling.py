@@ -22,7 +22,8 @@ class Scaling:
     """Limits, origin and standard deviations of d features, computed from training rows.
 
     A feature is limited to `LIMIT` typical deviations from its median.  The typical deviation is the median distance
-    from the median, over the values that differ from the median.
+    from the median, over the values that differ from the median.  A feature counts as constant if its standard
+    deviation is too small for float64.
     """
 
     columns: np.ndarray
@@ -51,8 +52,10 @@ class Scaling:
         origin = np.clip(0.0, *limits) if sp.issparse(X) else median
         relative = cls(np.arange(d), limits, origin, spread, origin).transform(X, np.float64)
         scaler = StandardScaler(with_mean=not sp.issparse(X)).fit(relative, sample_weight=weights)
+        deviation = spread * np.sqrt(scaler.var_)
+        is_constant |= deviation == 0
         mean = np.where(is_constant, origin, origin + spread * scaler.mean_)
-        deviation = np.where(is_constant, 1.0, spread * np.sqrt(scaler.var_))
+        deviation = np.where(is_constant, 1.0, deviation)
         columns = np.flatnonzero(~is_constant)
         return cls(
             columns if len(columns) else np.arange(1), limits, mean, deviation, origin if sp.issparse(X) else mean

@@ -89,6 +89,15 @@ def test_shapes_are_left_out_of_further_folds_if_their_loss_is_larger_by_more_th
     assert [*counts.values()] == [3, 2, 2, 4, 4, 2, 4]
 
 
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix])
+def test_a_feature_whose_deviation_is_too_small_for_float64_counts_as_constant(layout):
+    X, y = rows(60)
+    with_tiny = np.column_stack([X, np.where(np.arange(60) == 5, np.nextafter(0, 1), 0.0)])
+    expected, model = (KLR(max_rounds=1, random_state=0).fit(layout(Z), y) for Z in (X, with_tiny))
+    assert (model.scale_[-1], model.feature_weights_[-1]) == (1, 0)
+    np.testing.assert_array_equal(model.decision_function(layout(with_tiny)), expected.decision_function(layout(X)))
+
+
 def test_probabilities_of_three_classes_are_a_softmax_at_the_temperature(monkeypatch):
     monkeypatch.setattr(selection, "LAMS", (1e-6,))  # too small a penalty, which a temperature above 1 corrects
     X, y = rows(120, 3)
