@@ -30,12 +30,12 @@ class Labels:
     """Class indices (n,), weights, hashes and a random order of the rows X (n, d).
 
     The weights > 0 are divided by their mean; None are 1.  The order depends only on the content of the rows and the
-    seed.
+    seed: the mean is that of the sorted weights, so that its rounding does not depend on their order.
     """
 
     def __init__(self, X, codes, weights, seed):
         self.codes, self.hashes = codes, hashed(X, codes)
-        self.weights = np.ones(len(codes)) if weights is None else weights / weights.mean()
+        self.weights = np.ones(len(codes)) if weights is None else weights / np.sort(weights).mean()
         self.order = shuffled(self.hashes, self.weights, seed)
 
 

@@ -157,9 +157,13 @@ def row_weights(sample_weight, class_weight, y, classes):
 
 
 def _weights_of_classes(class_weight, weights, y, classes):
-    """Return the class weight of each row, for the sample weights of the rows."""
+    """Return the class weight of each row, for the sample weights of the rows.
+
+    The rounding of the sums for "balanced" does not depend on the order of the rows.
+    """
     if isinstance(class_weight, str):  # "balanced"
-        totals = np.bincount(np.searchsorted(classes, y), weights, len(classes))
+        order = np.argsort(weights)
+        totals = np.bincount(np.searchsorted(classes, y)[order], weights[order], len(classes))
         of_classes = np.divide(totals.sum(), len(classes) * totals, out=np.ones(len(classes)), where=totals > 0)
     else:
         of_classes = compute_class_weight(class_weight, classes=classes, y=y)

@@ -182,6 +182,18 @@ def test_a_row_is_predicted_alone_as_with_others_and_their_order_changes_nothing
     np.testing.assert_array_equal(np.argmax(P, axis=1), model.predict(X))
 
 
+@pytest.mark.parametrize("class_weight", [None, "balanced"])
+def test_the_order_of_weighted_rows_changes_nothing(class_weight):
+    random = np.random.default_rng(0)
+    X, weights = random.standard_normal((120, 2)), random.uniform(0.5, 2, 120)
+    y = (X[:, 0] + 0.3 * random.standard_normal(120) > 0).astype(int)
+    f = small(class_weight=class_weight).fit(X, y, weights).decision_function(X)
+    for seed in range(4):
+        moved = np.random.default_rng(seed).permutation(120)
+        other = small(class_weight=class_weight).fit(X[moved], y[moved], weights[moved])
+        np.testing.assert_array_equal(other.decision_function(X), f)
+
+
 @pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix])
 def test_a_row_is_predicted_alone_as_with_others_by_leaves_of_several_classes(layout):
     random = np.random.default_rng(0)
