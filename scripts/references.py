@@ -71,7 +71,7 @@ def names_of(requested: Sequence[str], seconds: Mapping[str, float]) -> list[str
 
 
 def missing_packages() -> list[str]:
-    """Return the packages that are not installed and with which some references compare or from which they read."""
+    """Return the packages that some references need and that are not installed."""
     optional = (Requirement(text) for text in requires("klr-bench") or [])
     needed = [each.name for each in optional if each.marker and each.marker.evaluate({"extra": "peers"})]
     installed = {distribution.name for distribution in distributions()}
