@@ -402,7 +402,8 @@ def test_a_fit_to_sparse_rows_is_that_of_dense_ones(n_classes, monkeypatch):
     X = np.hstack([X + np.arange(8), np.eye(4)[np.arange(200) % 4]]) * (
         np.random.RandomState(0).uniform(size=(200, 12)) < 0.7
     )
-    monkeypatch.setattr(dual, "SKIPPED", 0.0)  # otherwise rounding decides whether a step is skipped
+    monkeypatch.setattr(dual, "SKIPPED", 0.0)  # otherwise rounding decides whether a step is skipped,
+    monkeypatch.setattr(selection, "GAP", 1e-8)  # and after which epoch a fit ends
     dense = KLR(max_rounds=2, random_state=0).fit(X, y)
     monkeypatch.setattr(slopes, "SLOPE_VALUES", 12 * 30)
     monkeypatch.setattr(slopes, "WIDE", 0)

@@ -213,6 +213,7 @@ def hover(page: Page, facet: int, wanted: Callable[[dict[str, Any]], bool]) -> s
     page.mouse.move(box["x"] + point["left"] + 3, box["y"] + point["top"] + 3)
     page.mouse.move(box["x"] + point["left"], box["y"] + point["top"], steps=3)
     page.locator(".tip").wait_for()
+    page.wait_for_timeout(200)  # the first move may have shown another point
     return page.locator(".tip").inner_text()
 
 
