@@ -12,7 +12,7 @@ import yaml
 
 from klr_bench.parsing import parse
 from klr_bench.report.papers.model import Claim
-from tests.conftest import ROOT
+from tests.conftest import MIRROR, ROOT
 
 PAGES = {
     path.stem: path.read_text(encoding="utf-8").partition("\n## Inside klr-bench\n")[2]
@@ -95,9 +95,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(folder: Path, *arguments: str) -> str:
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(folder), str(ROOT)])}
+    places = {"PYTHONPATH": os.pathsep.join([str(folder), str(ROOT)]), "KLR_BENCH_MIRROR": str(MIRROR)}
     command = [sys.executable, "-m", *arguments]
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=folder, env=os.environ | places, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
