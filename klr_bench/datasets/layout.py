@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from itertools import chain, islice, pairwise
 from pathlib import Path
 
+from klr_bench.datasets.amounts import parse_amount
 from klr_bench.datasets.class_labels import Labels, first_ten, is_missing_label, parse_number
 from klr_bench.datasets.compression import lines, open_text
+from klr_bench.datasets.dates import date_form
 from klr_bench.errors import KlrBenchError, fail, nearest, sanitize
 
 ROWS, FIELDS = 5000, 1_000_000
@@ -148,13 +150,13 @@ def _consistency(sample: list[str], delimiter: str) -> tuple[bool, bool, bool, f
     """Rate how consistently a delimiter splits the lines of a sample into fields.
 
     The best delimiter has the largest rating (a tuple).  It splits most rows, and if possible the first, into the same
-    number of fields, and does not tear brackets such as ``[1;2]`` apart.  Blanks are rated last because they also occur
-    in names.
+    number of fields, and tears neither brackets such as ``[1;2]`` nor numbers such as ``1,5`` apart.  Blanks are rated
+    last because they also occur in names.
     """
     rows = _complete_rows(sample, delimiter) or [[""]]  # all fields may be blank
     n_fields, n_rows = Counter(map(len, rows)).most_common(1)[0]
     share = n_rows / len(rows) if n_fields > 1 else 0.0
-    torn = sum(map(_is_torn, rows)) > len(rows) / 2
+    torn = sum(map(_is_torn, rows)) > len(rows) / 2 or (delimiter == "," and _has_decimal_commas(sample))
     return share > 0.5 and not torn, len(rows[0]) == n_fields, delimiter != " ", share, n_fields
 
 
@@ -162,6 +164,17 @@ def _is_torn(row: Sequence[str]) -> bool:
     """Return True if a bracket is opened in one field of a row and closed in another."""
     surplus = [[field.count(opening) - field.count(closing) for field in row] for opening, closing in BRACKETS]
     return any(any(counts) and not sum(counts) for counts in surplus)
+
+
+def _has_decimal_commas(sample: list[str]) -> bool:
+    """Return True if another delimiter splits all rows alike, and all commas below the first row are in its numbers."""
+    for delimiter in ";\t|":
+        rows = _complete_rows(sample, delimiter)
+        commas = [field for row in rows[1:] or rows for field in row if "," in field]
+        alike = {*map(len, rows)}
+        if len(alike) == 1 and alike != {1} and commas and all(parse_amount(field, ",") for field in commas):
+            return True
+    return False
 
 
 def _complete_rows(sample: list[str], delimiter: str) -> list[list[str]]:
@@ -196,16 +209,16 @@ def _is_header(first: Sequence[str], below: Sequence[Sequence[str]], label_colum
     """Return True if the first line of a CSV file is a header.
 
     `below` contains the following rows that have the same number of fields.  The first line is a header if a field is
-    the name of the label column, if no field is a number and most do not occur in the rows below, or if the fields are
-    0, 1, ....  It is also a header if its numbers may be names, such as years: all are different and have up to four
-    digits, and the first label does not occur below.  In addition, either the labels below repeat and the name of a
-    feature is a text above numbers; or the names are years above other values, or consecutive numbers, and the labels
-    below repeat or are numbers below a text.
+    the name of the label column, if no field is a value (see `_is_value`) and most do not occur in the rows below, or
+    if the fields are 0, 1, ....  It is also a header if its numbers may be names, such as years: all are different and
+    have up to four digits, and the first label does not occur below.  In addition, either the labels below repeat and
+    the name of a feature is a text above numbers; or the names are years above other values, or consecutive numbers,
+    and the labels below repeat or are numbers below a text.
     """
-    names = [field for field in first if parse_number(field) is not None]
     if isinstance(label_column, str) and parse_number(label_column) is None and label_column in first:
         return True
     columns = list(zip(*below, strict=True)) or [()] * len(first)
+    names = [field for field, column in zip(first, columns, strict=True) if _is_value(field, column)]
     if not names:
         return 2 * sum(field in column for field, column in zip(first, columns, strict=True)) <= len(first)
     if len(first) > 4 and list(first[:-1]) == [str(column) for column in range(len(first) - 1)]:
@@ -224,6 +237,17 @@ def _is_header(first: Sequence[str], below: Sequence[Sequence[str]], label_colum
     years = all(map(YEAR.fullmatch, names)) and not any(map(YEAR.fullmatch, values))
     counting = len(names) > 3 and all(int(after) == int(before) + 1 for before, after in pairwise(names))
     return (repeat and any(above)) or ((years or counting) and (repeat or label_above))
+
+
+def _is_value(field: str, below: Sequence[str]) -> bool:
+    """Return True if a field of the first line is a number, has the unit of one below it, or is a date above dates."""
+    amount = parse_amount(field, ",")
+    if parse_number(field) is not None or (amount is not None and not amount.unit):
+        return True
+    if amount is not None:
+        return any(other.unit == amount.unit for value in below if (other := parse_amount(value, ",")))
+    present = [value for value in below if not is_missing_label(value)]
+    return bool(present) and None not in map(date_form, [field, *present])
 
 
 def fields_of(lines: Iterator[str], delimiter: str, first: int = 1) -> Iterator[tuple[int, list[str]]]:

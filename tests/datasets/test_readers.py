@@ -132,7 +132,10 @@ SVMLIGHT = [
     *(GOOD["svmlight"], "\ufeff" + GOOD["svmlight"], "# 1 2 3\n" + GOOD["svmlight"], "1\n-1\n1 3:2\n"),
     *("1 1:1 2:1\n1 1:1\n-1 oops\n", "spam 0:1\nham 1:2\n", "1 qid:7 1:2\n"),
 ]
-CSV = ["1,2,a\n", "1 2 3\n", "x1 x2 y\n1 2 3\n", "2024-01-01 12:30:00,1,2\n", "1\n2\n"]
+CSV = [
+    *("1,2,a\n", "1 2 3\n", "x1 x2 y\n1 2 3\n", "2024-01-01 12:30:00,1,2\n", "1\n2\n"),
+    *("a,2024-01-01 12:30\n", "y;t\na;3.4.2024 12:30\nb;3.4.2024 12:31\n", 'a|"2024-01-01 12:30"\n'),
+]
 
 
 def test_the_format_is_detected(write: Write) -> None:
@@ -330,6 +333,29 @@ def test_delimiter_header_and_line_ends_are_detected(write: Write, delimiter: st
         assert (arrays.y.tolist(), arrays.classes) == ([-1, 1, -1], ("a", "b"))
 
 
+@pytest.mark.parametrize("delimiter", [";", "\t", "|"])
+@pytest.mark.parametrize(
+    ("header", "rows"),
+    [
+        (None, [["1,5", "2,25", "a"], ["-3,0", "4,5", "b"], ["0,5", "0,1", "a"]]),
+        (None, [["1,5 %", "3"], ["25,0 %", "4"], ["0,5 %", "4"]]),
+        (None, [["1.234,5", "a"]]),
+        (["c,d", "y"], [["1,5", "a"], ["2,5", "b"]]),
+    ],
+)
+def test_a_decimal_comma_is_no_delimiter(
+    write: Write, delimiter: str, header: list[str] | None, rows: list[list[str]]
+) -> None:
+    lines = [*([header] if header else []), *rows]
+    found = layout_of(write("".join(delimiter.join(row) + "\n" for row in lines)), None)
+    assert (found.delimiter, found.header) == (delimiter, header and tuple(header))
+
+
+@pytest.mark.parametrize("content", ["a;b,1\nc;d,2\n", "1,5;x,a\n2,6;y,b\n", "x;1,y\n2;3,a\n4;5,b\n"])
+def test_a_comma_between_texts_is_a_delimiter(write: Write, content: str) -> None:
+    assert layout_of(write(content), None).delimiter == ","
+
+
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 def test_quoted_fields_hold_delimiters_and_line_ends(write: Write, block: None, delimiter: str, newline: str) -> None:
@@ -354,6 +380,8 @@ HEADERS = [
     ("a,b,y", "{i},n,y", None),
     ("shop,1,2,3,4,y", "s{i},{i},3,2,1,{label}", None),
     ("y,2019,2020", "{label},{i}.5,1{i}", 0),
+    ("12 months,5 %,y", "{i},{i}.5,{label}", None),
+    ("2021-01-01,2021-02-01,y", "{i},{i}.5,{label}", None),
 ]
 
 
@@ -373,6 +401,7 @@ def test_a_header_may_have_numbers(write: Write, header: str, row: str, label: i
         *("5.1,3.5,setosa 4.9,3.0,other 5.0,3.1,other", "2001,2002,c 1999,1998,a 2000,1990,a", "7,8,c 5,6,a 6,5,a"),
         *("?,8,c 5,6,a 6,5,a", "one,8,a 5,6,b 6,5,a", "0.5,1.5,1x 0.4,1.2,1 0.1,1.1,1", "2019,2020,a 1,2,b 3,4,a"),
         *("red,big,a blue,big,b red,small,a", "p,x,s p,x,t e,y,s"),
+        *("1,5;2,5;a 3,5;4,5;b", "1.234,5;a", "5%,p,s 6%,q,t", "2021-04-30,p,s 2021-05-01,q,t ,r,u", "$1,p,s $2,q,t"),
     ],
 )
 def test_a_row_is_not_a_header(write: Write, rows: str) -> None:

@@ -24,7 +24,7 @@ from klr_bench.datasets.readers.recognize import check_text, detect_format
 from klr_bench.errors import fail
 
 READER_VERSION = 1  # part of the hash of a data set; increase this version when readers return different arrays
-TABLE_VERSION = 8  # increase this version when the columns of a user's table are converted differently
+TABLE_VERSION = 9  # increase this version when the columns of a user's table are converted differently
 FORMATS = ("csv", "svmlight", "idx")
 DENSE_BYTES = 1 << 30  # maximum size of a matrix that is stored as dense although most values are zero
 OF_TABLES = ("coerce", "decimal", "group", "time")

@@ -10,6 +10,7 @@ from itertools import islice
 from pathlib import Path
 
 from klr_bench.datasets.compression import MAGIC, lines, open_plain, open_utf8
+from klr_bench.datasets.dates import date_form
 from klr_bench.datasets.workbook import library_of
 from klr_bench.errors import fail
 
@@ -194,7 +195,16 @@ def detect_format(path: Path, encoding: str | None = None) -> str:
     It is "svmlight" if most of the first lines contain ``index:value`` pairs, and not a date and a clock time.
     """
     with open_utf8(path, encoding) as stream:
-        rows = [line.partition(b"#")[0].split(None, 3)[1:3] for line in islice(lines(stream, path), 100)]
-    tokens = [row for row in rows if row]
-    pairs = [row for row in tokens if all(re.fullmatch(rb"(\d+|qid):[^:,;|]*", token) for token in row)]
+        rows = [line.partition(b"#")[0].split(None, 3)[:3] for line in islice(lines(stream, path), 100)]
+    tokens = [row for row in rows if len(row) > 1]
+    pairs = [
+        (first, *others)
+        for first, *others in tokens
+        if all(re.fullmatch(rb"(\d+|qid):[^:,;|]*", token) for token in others) and not _ends_with_date(first)
+    ]
     return "svmlight" if 2 * len(pairs) > len(tokens) else "csv"
+
+
+def _ends_with_date(token: bytes) -> bool:
+    *_, field = re.split(rb"[,;|]", token)
+    return date_form(field.strip(b'"').decode("utf-8", "replace")) is not None
