@@ -72,10 +72,14 @@ def _converted(path: Path, library: str, state: tuple[int, int]) -> bytes:
         if size > most:
             message = f"its content is more than {MOST_RATIO} times its size; save it as CSV"
             raise WorkbookError(message)
-        if library == LIBRARIES[EXCEL]:  # without a header, so that lines above it are text, and numbers are numbers
-            pd.read_excel(path, header=None, engine="openpyxl").to_csv(text, header=False, index=False)
-        else:
-            pd.read_parquet(path, engine="pyarrow").to_csv(text, index=False)
+        if (
+            library == LIBRARIES[EXCEL]
+        ):  # without a header, so that lines above it are text; texts such as NA stay texts
+            sheet = pd.read_excel(path, header=None, dtype=object, keep_default_na=False, engine="openpyxl")
+            sheet.to_csv(text, header=False, index=False)
+        else:  # by nullable types, because a whole number beside a missing one would become a float
+            table = pd.read_parquet(path, engine="pyarrow", dtype_backend="numpy_nullable")
+            table.to_csv(text, index=False)
     except WorkbookError:
         raise
     except Exception as error:  # damaged files raise exceptions of many kinds

@@ -103,3 +103,28 @@ def test_a_changed_workbook_is_read_again(tmp_path: Path) -> None:
     for n in (40, 50):
         write_excel(table(n), path)
         assert len(read([path], READING).y) == n
+
+
+def test_texts_of_a_workbook_are_not_missing_values(tmp_path: Path) -> None:
+    path = tmp_path / "mine.xlsx"
+    pd.DataFrame({"size": [1, 5, 3, 2] * 15, "class": ["None", "01", "1"] * 20}).to_excel(path, index=False)
+    assert read([path], READING).classes == ("01", "1", "None")
+
+
+def test_whole_numbers_beside_missing_ones_keep_their_digits(tmp_path: Path) -> None:
+    path, codes = tmp_path / "mine.parquet", [2**60 + 1, 2**60 + 2, None]
+    frame = pd.DataFrame({"size": range(60), "class": pd.array(codes * 20, dtype="Int64")})
+    frame.to_parquet(path)
+    assert read([path], READING).classes == (str(codes[0]), str(codes[1]))
+    rows, train = read_frame(path)
+    assert take_labels(rows, train.label)[1].tolist()[:2] == codes[:2]
+
+
+def test_a_long_name_has_its_type_and_can_be_requested(tmp_path: Path) -> None:
+    name, path = "the number of the " * 5 + "house", tmp_path / "mine.parquet"
+    frame = pd.DataFrame({name: ["01", "1", "7"] * 20, "class": ["a", "b"] * 30})
+    frame.to_parquet(path)
+    assert read([path], READING).X.shape == (60, 3)
+    frame.to_csv(path, index=False)
+    assert read([path], READING).X.shape == (60, 1)
+    assert read([path], Reading(table=1, columns={name: "text"})).X.shape == (60, 3)

@@ -250,7 +250,7 @@ def take_labels(
 def _columns(
     path: Path, layout: Layout, requested: Mapping[str, Request], *, coerce: bool, decimal: str
 ) -> list[Column]:
-    header = [sanitize(name, 50) for name in layout.header or [""] * layout.n_columns]
+    header = layout.header or [""] * layout.n_columns
     names = {place: name or f"column {place + 1}" for place, name in enumerate(header) if place != layout.label}
     kinds = requested_kinds(path, names, requested)
     declared = declared_types(path)
@@ -262,7 +262,7 @@ def _columns(
             for place, profile in profiles.items():
                 profile.add(lines, texts[place])
     return [
-        choose_column(path, layout, place, name, profiles[place], kinds.get(place), coerce=coerce)
+        choose_column(path, layout, place, sanitize(name, 50), profiles[place], kinds.get(place), coerce=coerce)
         for place, name in names.items()
     ]
 
