@@ -101,6 +101,7 @@ class ColumnProfile:
             for line, text in rows:
                 self._add_text(line, text)
         elif rows:
+            self.marks |= {"point"} if any("." in text for _, text in rows) else set()
             if "other" not in self.groups and self.decimal == ".":
                 for line, text in rows:
                     self.groups.setdefault(_grouping(text), (line, text))

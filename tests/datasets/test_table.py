@@ -241,6 +241,12 @@ def test_separators_of_thousands_are_removed(tmp_path: Path, prices: list[str], 
         read(write(tmp_path / "test.csv", [row | {"class": "a"} for row in table]), train=found)
 
 
+def test_a_point_in_any_batch_of_rows_tells_what_commas_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("klr_bench.datasets.layout.ROWS", 10)
+    table = [{"price": "12.5" if i < 20 else '"4,799"', "x": (7 * i) % 5} for i in range(30)]
+    np.testing.assert_array_equal(treatment(tmp_path, table)[0][:, 0], [12.5] * 20 + [4799] * 10)
+
+
 @pytest.mark.parametrize("name", ["PassengerId", "customer_id", "userid", "Order Key", "ID"])
 @pytest.mark.parametrize(
     ("form", "n"), [("{}", 12), ("{}", 1500), ("c{}", 60), ("c{}", 1500), ("90071992547{:06}", 60)]
