@@ -72,9 +72,7 @@ def _converted(path: Path, library: str, state: tuple[int, int]) -> bytes:
         if size > most:
             message = f"its content is more than {MOST_RATIO} times its size; save it as CSV"
             raise WorkbookError(message)
-        if (
-            library == LIBRARIES[EXCEL]
-        ):  # without a header, so that lines above it are text; texts such as NA stay texts
+        if library == LIBRARIES[EXCEL]:  # lines above the header are text; texts such as NA stay texts
             sheet = pd.read_excel(path, header=None, dtype=object, keep_default_na=False, engine="openpyxl")
             sheet.to_csv(text, header=False, index=False)
         else:  # by nullable types, because a whole number beside a missing one would become a float
