@@ -107,18 +107,19 @@ class Column:
         """Convert the strings of the column to features, an array of shape (n, width).
 
         In a column of numbers, dates or ordered categories, a missing value becomes NaN, and any other string that
-        cannot be read becomes infinity, or NaN if the column coerces such values.  If `lenient` is true, the latter
-        also applies to strings that are not numbers if they are at most a tenth.  In a column of text, a value that has
-        no feature is 0 in all of them, or UNKNOWN in the only one.
+        cannot be read becomes infinity, or NaN, like a number above `LARGEST`, if the column coerces such values.  If
+        `lenient` is true, the latter also applies to strings that are not numbers if they are at most a tenth.  In a
+        column of text, a value that has no feature is 0 in all of them, or UNKNOWN in the only one.
         """
         if self.kind in NUMERIC:
             plain = self.kind == NUMBER and not self.unit
             numbers = parse_numbers(texts, self.decimal) if plain else None
-            if numbers is not None:
-                return numbers[:, None]
-            values = {text: self._numbers(text) for text in {*texts}}
-            features = np.array([values[text] for text in texts], dtype=np.float64)
-            unreadable = np.isinf(features[:, 0])
+            if numbers is None:
+                values = {text: self._numbers(text) for text in {*texts}}
+                features = np.array([values[text] for text in texts], dtype=np.float64)
+            else:
+                features = numbers[:, None]
+            unreadable = np.abs(features[:, 0]) > LARGEST
             if unreadable.any() and (self.coerce or (lenient and self._are_few_texts(unreadable, texts))):
                 features[unreadable] = math.nan
             return features
@@ -142,7 +143,9 @@ class Column:
         An empty string stands for a missing value.
         """
         if self.kind in NUMERIC:
-            if self.kind == NUMBER and not self.unit and parse_numbers(texts, self.decimal) is not None:
+            plain = self.kind == NUMBER and not self.unit
+            numbers = parse_numbers(texts, self.decimal) if plain else None
+            if numbers is not None and not (np.abs(numbers) > LARGEST).any():
                 return Counter()
             counts = Counter("" if is_missing(text) else text for text in texts)
             return Counter({text: n for text, n in counts.items() if self._is_new(text)})
@@ -183,7 +186,7 @@ class Column:
         return [math.inf if value is None else value]
 
     def _is_new(self, text: str) -> bool:
-        return math.isinf(self._numbers(text)[0]) if text else not self.n_missing
+        return abs(self._numbers(text)[0]) > LARGEST if text else not self.n_missing
 
     def check(self, features: NDArray[np.float64], cell: Callable[[int], str]) -> None:
         """Raise KlrBenchError if a feature is too large; `cell` describes the value in a row."""

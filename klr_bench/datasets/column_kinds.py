@@ -140,11 +140,12 @@ def choose_column(
     if free and profile.point_of_thousands and not codes:
         what = f"may be thousands, since others have three digits and no point; for decimals, set {setting(NUMBER)}"
         refuse(profile.point_of_thousands, f"{what}; for thousands, set data.decimal=comma (decimal=',' in Python)")
+    n_unreadable = n_present - n_numbers if coerce else 0
     if requested != TEXT and other is None and not codes:
-        return column(NUMBER, unit=unit, commas=commas)
+        return column(NUMBER, n_unreadable=n_unreadable, unit=unit, commas=commas)
     if other and (requested == NUMBER or (free and n_numbers >= MOSTLY * n_present and not codes)):
         if coerce:
-            return column(NUMBER, n_unreadable=n_present - n_numbers, unit=unit, commas=commas)
+            return column(NUMBER, n_unreadable=n_unreadable, unit=unit, commas=commas)
         share = f", unlike {n_numbers:,} of the {n_present:,} values in the column" if free else ""
         coercion = "data.coerce=true" if path else "coerce=True"
         remedy = f"; read the column as text with {setting(TEXT)}, count such values as missing with {coercion}"

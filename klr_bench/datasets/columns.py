@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from klr_bench.datasets.amounts import COMMA, is_missing, parse_amount, parse_numbers, text_of
+from klr_bench.datasets.class_labels import LARGEST, parse_number
 from klr_bench.datasets.dates import date_form
 
 BOOLEANS = {"true": "True", "false": "False"}
@@ -62,6 +63,8 @@ class ColumnProfile:
     """True if a date has a clock time other than 0:00."""
     forms: Counter[Form | None] = field(default_factory=Counter)
     """Number of values of each form; the key None counts the values that are not numbers."""
+    too_large: Counter[Form | None] = field(default_factory=Counter)
+    """Number of values of each form that are numbers above LARGEST."""
     first: dict[Form | None, tuple[int, str]] = field(default_factory=dict)
     """Line and text of the first value of each form."""
     marks: set[str] = field(default_factory=set)
@@ -137,6 +140,7 @@ class ColumnProfile:
         self.forms[form] += 1
         self.first.setdefault(form, (line, text))
         if parts:
+            self.too_large[form] += abs(parse_number(parts.digits.replace(",", "")) or 0.0) > LARGEST
             self.marks.add(parts.mark)
             self.groups.setdefault(_grouping(parts.digits), (line, text))
 
@@ -148,6 +152,7 @@ class ColumnProfile:
         self.forms["", False] += len(numbers)
         self.first.setdefault(("", False), first)
         sizes = np.abs(numbers)
+        self.too_large["", False] += int((sizes > LARGEST).sum())
         self.marks |= {"large"} if (sizes >= 1000).any() else {"hundreds"} if (sizes >= 100).any() else set()
         self.whole = self.whole and bool((numbers == np.round(numbers)).all())
         if self.distinct is not None:
@@ -233,12 +238,12 @@ class ColumnProfile:
         """Count the numbers with the most frequent unit, and find the first value without it.
 
         That value is returned as (line, string), or None if there is none.  Numbers with a comma are counted only if
-        `commas` is true.
+        `commas` is true, and numbers above LARGEST are not.
         """
         unit = next(iter(self.units), "")
         forms = {(unit, False), (unit, commas)}
         others = [value for form, value in self.first.items() if form not in forms]
-        return sum(self.forms[form] for form in forms), min(others, default=None)
+        return sum(self.forms[form] - self.too_large[form] for form in forms), min(others, default=None)
 
 
 def _grouping(digits: str) -> str:

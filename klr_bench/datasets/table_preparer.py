@@ -23,7 +23,8 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from klr_bench.datasets.class_labels import first_ten
+from klr_bench.datasets.amounts import text_of
+from klr_bench.datasets.class_labels import LARGEST, first_ten
 from klr_bench.datasets.column import LEAVE_OUT, NUMBER, Column
 from klr_bench.datasets.column_kinds import Request, choose_column, describe_cell, requested_kinds
 from klr_bench.datasets.column_notes import unseen_values
@@ -317,6 +318,8 @@ def _value_errors() -> Iterator[None]:
 def _features(column: Column, values: Values, name: str, frame: Frame, *, lenient: bool = False) -> NDArray[np.float64]:
     """Convert the values of a column to features, an array of shape (n, column.width)."""
     numbers = values.numbers() if column.kind == NUMBER and not column.unit else None
+    if numbers is not None and column.coerce:
+        numbers[np.abs(numbers) > LARGEST] = np.nan
     features = column.features(values.texts(), lenient=lenient) if numbers is None else numbers[:, None]
 
     def cell(row: int) -> str:
@@ -329,4 +332,7 @@ def _features(column: Column, values: Values, name: str, frame: Frame, *, lenien
 
 def _unseen(column: Column, values: Values) -> Counter[str]:
     numbers = values.numbers() if column.kind == NUMBER else None
-    return column.unseen(values.texts() if numbers is None else [""] * int(np.isnan(numbers).sum()))
+    if numbers is None:
+        return column.unseen(values.texts())
+    unread = numbers[~(np.abs(numbers) <= LARGEST)]
+    return column.unseen(["" if np.isnan(number) else text_of(number) for number in unread])

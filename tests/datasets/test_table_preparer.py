@@ -177,6 +177,22 @@ def test_a_cell_of_another_kind_does_not_stop_a_batch(name: str, cell: str) -> N
         preparer.transform(many)
 
 
+@pytest.mark.parametrize("cell", [np.inf, "inf", "1e30"])
+@pytest.mark.parametrize("others", ["", "unknown"])
+def test_too_large_numbers_are_coerced(cell: float | str, others: str) -> None:
+    frame = pd.DataFrame({"a": [1.5, 2.5, 0.5] * 20, "b": [3.0, 1.0, 2.0, 5.0] * 15}).astype(object)
+    changed, missing = frame.copy(), frame.copy()
+    changed.loc[7, "a"], missing.loc[7, "a"] = cell, None
+    if others:
+        changed.loc[9, "a"], missing.loc[9, "a"] = others, None
+    preparer = TablePreparer(coerce=True, scale=None).fit(changed)
+    assert preparer.report_["n_unreadable"].tolist() == [1 + bool(others), 0]
+    with pytest.warns(UserWarning, match="a: .* a missing or unreadable number as the median"):
+        np.testing.assert_array_equal(preparer.transform(changed), TablePreparer(scale=None).fit_transform(missing))
+    with pytest.raises(ValueError, match="is not a number"):
+        TablePreparer().fit(changed)
+
+
 @pytest.mark.parametrize("cell", ["5 lb", "1,5", "3 kg"])
 def test_a_number_of_another_form_stops_a_batch(cell: str) -> None:
     """It is a number whose value is not known, rather than a missing one."""
