@@ -167,7 +167,10 @@ def _is_torn(row: Sequence[str]) -> bool:
 
 
 def _has_decimal_commas(sample: list[str]) -> bool:
-    """Return True if another delimiter splits all rows alike, and all commas below the first row are in its numbers."""
+    """Return True if another delimiter splits all rows alike, and commas are in its numbers.
+
+    Commas in the first row, which may be a header, do not count.
+    """
     for delimiter in ";\t|":
         rows = _complete_rows(sample, delimiter)
         commas = [field for row in rows[1:] or rows for field in row if "," in field]
@@ -240,7 +243,10 @@ def _is_header(first: Sequence[str], below: Sequence[Sequence[str]], label_colum
 
 
 def _is_value(field: str, below: Sequence[str]) -> bool:
-    """Return True if a field of the first line is a number, has the unit of one below it, or is a date above dates."""
+    """Return True if a field of the first line is a value and not a name.
+
+    It is a number, has the unit of a number below it, or is a date above dates.
+    """
     amount = parse_amount(field, ",")
     if parse_number(field) is not None or (amount is not None and not amount.unit):
         return True
