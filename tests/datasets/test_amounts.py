@@ -28,6 +28,11 @@ def test_a_number_in_brackets_is_negative(number: object, form: str) -> None:
     assert parse_amount(f"(-{text})") is None
 
 
+@pytest.mark.parametrize("text", ["(030)1234567", "(030) 1234567", "1e(5)", "5(3)", "(5)3 kg"])
+def test_brackets_beside_other_digits_are_no_negative_number(text: str) -> None:
+    assert parse_amount(text) is None
+
+
 @given(st.lists(NUMBERS, min_size=1, max_size=5), st.booleans(), st.booleans())
 def test_decimal_commas_are_those_of_the_same_numbers_with_points(
     numbers: list[object], grouped: bool, with_unit: bool
