@@ -246,3 +246,14 @@ def test_a_separator_inside_brackets_is_part_of_a_field(write: Write, inner: str
     a, b, c = rows[0][:3] if header else ("column 1", "column 2", "column 3")
     notes = f"1 column of numbers: {a}", f"2 columns of text as 4 binary features: {b} (3), {c} (1)"
     assert arrays.said[1:3] == notes
+
+
+@pytest.mark.parametrize("delimiter", ["\t", " ", ","])
+@pytest.mark.parametrize("first", ["", "sep=\t\n"])
+def test_clock_times_below_a_header_are_no_libsvm_text(write: Write, delimiter: str, first: str) -> None:
+    rows = [["y", "from", "to"], *([f"{i % 2}", f"0{i % 9}:1{i % 6}", f"1{i % 9}:05"] for i in range(20))]
+    start = first if delimiter == "\t" else ""
+    path = write(start + "".join(delimiter.join(row) + "\n" for row in rows))
+    hours = [[i % 9 + (10 + i % 6) / 60, 10 + i % 9 + 5 / 60] for i in range(20)]
+    np.testing.assert_allclose(read([path], Reading(table=1, label_column="y")).X, hours, rtol=1e-6)
+    assert recognize.detect_format(write("".join(f"{i % 2} 1:{10 + i} 2:30\n" for i in range(20)))) == "svmlight"

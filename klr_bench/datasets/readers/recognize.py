@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 
 from klr_bench.datasets.compression import MAGIC, lines, open_plain, open_utf8
-from klr_bench.datasets.dates import date_form
+from klr_bench.datasets.dates import CLOCK, date_form
 from klr_bench.datasets.workbook import library_of
 from klr_bench.errors import fail
 
@@ -192,7 +192,8 @@ def check_text(paths: Sequence[Path], encoding: str | None = None) -> None:
 def detect_format(path: Path, encoding: str | None = None) -> str:
     """Detect the format of a text file: "svmlight" or "csv".
 
-    It is "svmlight" if most of the first lines contain ``index:value`` pairs, and not a date and a clock time.
+    It is "svmlight" if most of the first lines contain ``index:value`` pairs, and not a date and a clock time, or
+    clock times below a header.
     """
     with open_utf8(path, encoding) as stream:
         rows = [line.partition(b"#")[0].split(None, 3)[:3] for line in islice(lines(stream, path), 100)]
@@ -202,9 +203,15 @@ def detect_format(path: Path, encoding: str | None = None) -> str:
         for first, *others in tokens
         if all(re.fullmatch(rb"(\d+|qid):[^:,;|]*", token) for token in others) and not _ends_with_date(first)
     ]
+    if tokens and tuple(tokens[0]) not in pairs:
+        pairs = [row for row in pairs if not all(map(_is_clock, row[1:]))]
     return "svmlight" if 2 * len(pairs) > len(tokens) else "csv"
 
 
 def _ends_with_date(token: bytes) -> bool:
     *_, field = re.split(rb"[,;|]", token)
     return date_form(field.strip(b'"').decode("utf-8", "replace")) is not None
+
+
+def _is_clock(token: bytes) -> bool:
+    return date_form(token.decode("utf-8", "replace")) == (CLOCK, True)
