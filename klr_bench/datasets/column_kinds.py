@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
@@ -120,9 +120,7 @@ def choose_column(
         return column(LEAVE_OUT, NO_VALUES)
     if counts is not None and len(counts) == 1 and not profile.n_missing:
         return column(LEAVE_OUT, CONSTANT)
-    levels: tuple[str, ...] = (
-        profile.levels if free else () if isinstance(requested, str) else tuple(map(str, requested or ()))
-    )
+    levels = profile.levels if free else () if isinstance(requested, str) else _levels(requested or (), counts or ())
     if levels:
         n_unreadable = sum(n for text, n in (profile.counts or {}).items() if text not in levels) if coerce else 0
         return column(ORDERED, n_unreadable=n_unreadable, values=levels)
@@ -165,6 +163,12 @@ def choose_column(
         where = f"{path}: {name}" if path else f"column {name!r}"
         fail(f"{where}: expected at most {MOST_COUNTED:,} different strings, got more; leave the column out.")
     return _text_column(column, counts, profile, mixed)
+
+
+def _levels(values: Sequence[Any], present: Collection[str]) -> tuple[str, ...]:
+    """Return the spellings of requested values, that of the column if it writes 1.0 as 1."""
+    spellings = tuple(map(str, values)), tuple(map(text_of, values))
+    return max(spellings, key=lambda texts: sum(text in present for text in texts))
 
 
 def _has_dates(profile: ColumnProfile, *, coerce: bool) -> bool:

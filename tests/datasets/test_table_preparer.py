@@ -376,3 +376,14 @@ def test_numbers_far_from_0_keep_their_digits(base: float) -> None:
         assert len(np.unique(found)) == 400
         assert found.dtype == (np.float32 if scale else np.float64)
         np.testing.assert_array_equal(np.argsort(found[:, 0]), np.argsort(base + x))
+
+
+@pytest.mark.parametrize("order", [[3, 1, 2], [3.0, 1.0, 2.0], ["3", "1", "2"]])
+def test_the_order_of_numbers_does_not_depend_on_their_type(order: list[Any]) -> None:
+    values = [1, 2, 3, 3, 2, 1, 1]
+    for dtype in ("int8", "float32", "float64", "Int64", "str"):
+        table = pd.DataFrame({"a": pd.Series(values).astype(dtype), "b": np.arange(7)[::-1] / 3})
+        features = TablePreparer(columns={"a": order}, scale=None).fit_transform(table)
+        assert features[:, 0].tolist() == [1, 2, 0, 0, 2, 1, 1]
+    texts = pd.DataFrame({"a": ["1.0", "2.0", "3.0"], "b": [0.5, 2.5, 1.5]})
+    assert TablePreparer(columns={"a": [3.0, 1.0, 2.0]}, scale=None).fit_transform(texts)[:, 0].tolist() == [1, 2, 0]
