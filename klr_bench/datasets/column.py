@@ -112,8 +112,7 @@ class Column:
         column of text, a value that has no feature is 0 in all of them, or UNKNOWN in the only one.
         """
         if self.kind in NUMERIC:
-            plain = self.kind == NUMBER and not self.unit
-            numbers = parse_numbers(texts, self.decimal) if plain else None
+            numbers = self._plain_numbers(texts)
             if numbers is None:
                 values = {text: self._numbers(text) for text in {*texts}}
                 features = np.array([values[text] for text in texts], dtype=np.float64)
@@ -131,6 +130,10 @@ class Column:
             columns = np.array([0.0, 1.0, UNKNOWN])[codes][:, None]
         return columns
 
+    def _plain_numbers(self, texts: Sequence[str]) -> NDArray[np.float64] | None:
+        """Return the numbers (n,) of a column without unit; None if a string is no number."""
+        return parse_numbers(texts, self.decimal) if self.kind == NUMBER and not self.unit else None
+
     def _are_few_texts(self, unreadable: NDArray[np.bool_], texts: Sequence[str]) -> bool:
         few = unreadable.sum() <= (1 - MOSTLY) * len(texts)
         return bool(
@@ -143,8 +146,7 @@ class Column:
         An empty string stands for a missing value.
         """
         if self.kind in NUMERIC:
-            plain = self.kind == NUMBER and not self.unit
-            numbers = parse_numbers(texts, self.decimal) if plain else None
+            numbers = self._plain_numbers(texts)
             if numbers is not None and not (np.abs(numbers) > LARGEST).any():
                 return Counter()
             counts = Counter("" if is_missing(text) else text for text in texts)

@@ -64,7 +64,7 @@ class ColumnProfile:
     forms: Counter[Form | None] = field(default_factory=Counter)
     """Number of values of each form; the key None counts the values that are not numbers."""
     too_large: Counter[Form | None] = field(default_factory=Counter)
-    """Number of values of each form that are numbers above LARGEST."""
+    """Number of values of each form whose absolute value is above LARGEST."""
     first: dict[Form | None, tuple[int, str]] = field(default_factory=dict)
     """Line and text of the first value of each form."""
     marks: set[str] = field(default_factory=set)

@@ -167,9 +167,10 @@ def _is_torn(row: Sequence[str]) -> bool:
 
 
 def _has_decimal_commas(sample: list[str]) -> bool:
-    """Return True if another delimiter splits all rows alike, and commas are in its numbers.
+    """Return True if the commas of a sample are decimal commas.
 
-    Commas in the first row, which may be a header, do not count.
+    Then another delimiter splits all rows into the same number of fields, and the fields with a comma are numbers.
+    Those of the first row, which may be a header, do not count unless it is the only row.
     """
     for delimiter in ";\t|":
         rows = _complete_rows(sample, delimiter)
@@ -243,7 +244,7 @@ def _is_header(first: Sequence[str], below: Sequence[Sequence[str]], label_colum
 
 
 def _is_value(field: str, below: Sequence[str]) -> bool:
-    """Return True if a field of the first line is a value and not a name.
+    """Return True if a field of the first line is a value, not the name of a column.
 
     It is a number, has the unit of a number below it, or is a date above dates.
     """

@@ -290,7 +290,7 @@ class KLR(Classifier):
         return kept, search, y, weights, random
 
     def _last_result(self, kernels):
-        """Return feature weights, shape and penalty of the last fit, or None for a cold start."""
+        """Return feature weights, shape and penalty of the last fit, or None without a warm start."""
         if not self.warm_start or "feature_weights_" not in vars(self):
             return None
         best = np.argmin(np.abs(self.cv_results_["mean_log_loss"] + self.best_score_))
@@ -321,7 +321,7 @@ class KLR(Classifier):
         return NystroemKLR(lam, min(max_support or n_centers, n), centers=centers, tol=TOL, **shared)
 
     def _search(self, search, turns, callback, start):
-        """Search with each group of kernels in `turns`, and return the best round."""
+        """Run the rounds of each group of kernels in `turns`; return the best one."""
         kept, results, begun, is_over = None, [], time.monotonic(), False
         for kernels in turns:
             best, n_worse = None, 0

@@ -17,7 +17,7 @@ import math
 
 import numpy as np
 from numba import float64, int64, types
-from scipy.linalg import get_lapack_funcs, solve_triangular
+from scipy.linalg import cho_factor, get_lapack_funcs, solve_triangular
 
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.kernel_values.row_blocks import loss_curvatures, loss_slopes
@@ -97,8 +97,8 @@ class Newton:
         self.L, self.signs, self.shares = L, signs, shares
         self.gram = (L * shares.astype(L.dtype)) @ L.T
         self.b, self.f = np.zeros((len(signs), len(L))), np.zeros(signs.shape)
-        self.factorize, self.solve = get_lapack_funcs(("potrf", "potrs"), (L,))
         self.ratio, self.cholesky = 0.0, self.gram
+        (self.solve,) = get_lapack_funcs(("potrs",), (L,))  # cho_solve checks arguments in each call
 
     def minimize(self, lam, tol):
         """Move b and f to the minima for a penalty, up to the relative distance `tol`."""
@@ -132,7 +132,7 @@ class Newton:
         if not self.ratio / NEAR < ratio < self.ratio * NEAR:
             H = self.gram * real.type(ratio)
             H[np.diag_indices(len(H))] += real.type(1)
-            self.ratio, (self.cholesky, _) = ratio, self.factorize(H.T, overwrite_a=True)
+            self.ratio, (self.cholesky, _) = ratio, cho_factor(H.T, overwrite_a=True, check_finite=False)
 
         def preconditioned(r):
             return self.solve(self.cholesky, r.T.astype(real), overwrite_b=True)[0].T.astype(np.float64) / lam

@@ -157,9 +157,9 @@ def row_weights(sample_weight, class_weight, y, classes):
 
 
 def _weights_of_classes(class_weight, weights, y, classes):
-    """Return the class weight of each row, for the sample weights of the rows.
+    """Return the weight of the class of each row.
 
-    The rounding of the sums for "balanced" does not depend on the order of the rows.
+    "balanced" counts the rows by their sample weights; the rounding of the sums does not depend on the order of rows.
     """
     if isinstance(class_weight, str):  # "balanced"
         order = np.argsort(weights)

@@ -47,7 +47,7 @@ MOST = {"data sets": 60, "lines of the table": 1000, "checkpoints": 200_000}
 PAGE_DPI = 80
 """Resolution of a picture on a page, in dots per inch."""
 MOST_PANELS = 9
-"""A figure with more panels is drawn only on request, and is folded on a page that shows ranks."""
+"""Largest number of panels of a figure that is drawn without request, and not folded on a page with ranks."""
 LONGEST = 120
 """Maximum length of a file name without its suffix."""
 

@@ -53,7 +53,7 @@ def published_methods(claim: Claim, paper: Paper, numbers: Sequence[Printed]) ->
 
 
 def published_entry(line: Printed, paper: Paper) -> Entry:
-    """Return the entry of a published number: a mean of repeats, or a single value."""
+    """Return a published number as an entry of a table: a mean of repeats, or a single value."""
     repeats = (paper.tables[line.table].repeats if line.algorithm else None) or 1
     return Entry(repeats, line.value, line.spread if repeats > 1 else None)
 
