@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import PureWindowsPath
 from typing import Annotated, Any, Literal, get_args
 
@@ -329,6 +330,11 @@ class RunConfig(RunEntry):
     datasets: dict[Name, DatasetConfig] = Field(default_factory=dict)  # type: ignore[assignment]
     algorithms: dict[Name, AlgorithmConfig] = Field(default_factory=dict)  # type: ignore[assignment]
     sweep: Sweep = Field(default_factory=dict)
+
+    def leaves_out(self, dataset: str, algorithm: str, variant: Mapping[str, Any]) -> bool:
+        """Return True if `left_out` has a method on a data set."""
+        values = self.left_out.get(dataset, {}).get(algorithm)
+        return values is not None and all(variant.get(name) in listed for name, listed in values.items())
 
 
 def all_keys(cls: type[Model] = RunConfig, where: str = "") -> list[str]:

@@ -52,7 +52,7 @@ def on_numbers(matches: Sequence[Match]) -> list[str]:
 
 
 def _on_settings(n: Mapping[str, int]) -> str:
-    protocol = f"; with the paper's own protocol, where it was run ({n[PROTOCOL]:,}), {n[AS_STATED]:,} agree"
+    protocol = f"; {n[PROTOCOL]:,} were also computed with the paper's own protocol, and {n[AS_STATED]:,} of these agree"
     return f"{n[CALIBRATED]:,} of {n[COMPARED]:,} have a calibrated setting (§){protocol if n[PROTOCOL] else ''}."
 
 

@@ -86,13 +86,14 @@ class Manifest(Model):
         """Built-in metrics, followed by user metrics, which cannot replace built-in ones."""
         return METRICS | self.own_metrics | METRICS
 
-    def columns(self) -> list[Column]:
-        """Return the methods in the order of the configuration."""
-        return [
+    def columns(self, dataset: str) -> list[Column]:
+        """Return the methods that the configuration requests on a data set, in its order."""
+        columns = [
             (algorithm, Variant(dict(zip(self._sweep(algorithm), values, strict=True))))
             for algorithm in self.config.algorithms
             for values in product(*self._sweep(algorithm).values())
         ]
+        return [column for column in columns if not self.config.leaves_out(dataset, *column)]
 
     def order(self, column: Column) -> tuple[Any, ...]:
         """Return a sort key for methods: configuration order, then unknown methods in natural order."""

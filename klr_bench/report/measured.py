@@ -204,7 +204,7 @@ def _methods(
     machine: Machine,
     presentations: Mapping[str, Presentation],
 ) -> list[Method]:
-    requested = manifest.columns() if dataset in manifest.config.datasets else []
+    requested = manifest.columns(dataset) if dataset in manifest.config.datasets else []
     methods = []
     for column in sorted({*groups, *requested}, key=manifest.order):
         algorithm, variant = column

@@ -175,12 +175,12 @@ def _records(papers: Sequence[Reproduction]) -> list[str]:
 def scoreboards(title: str, lines: Mapping[str, Sequence[Match]]) -> tuple[Grid, Grid]:
     """Return the results per verdict, and what is counted apart; omit empty columns."""
     groups = {**lines, "all": [match for judged in lines.values() for match in judged]}
-    rows = {
-        name: {column: f"{count:,}" if count else "" for column, count in counts(judged).items()}
-        for name, judged in groups.items()
-    }
-    columns = [column for column in (NUMBERS, *HEADLINE) if column != AS_STATED or rows["all"][PROTOCOL]]
-    headline = _board(title, columns, rows)
+    rows = {}
+    for name, judged in groups.items():
+        n = counts(judged)
+        shown = {AS_STATED} if n[PROTOCOL] else set()  # none of these results may agree
+        rows[name] = {column: f"{count:,}" if count or column in shown else "" for column, count in n.items()}
+    headline = _board(title, (NUMBERS, *HEADLINE), rows)
     return headline, _board("counted apart", APART, {name: apart(judged) for name, judged in groups.items()})
 
 

@@ -223,8 +223,7 @@ def plan_cells(
     for stem, described in config.datasets.items():
         spec = identified(described, cache=cache, mirror=mirror, progress=progress, fetching=construct)
         key, name = dataset_hash(stem, spec), dataset_name(stem, spec)
-        excluded = config.left_out.get(stem, {})
-        included = [method for method in methods if not _is_excluded(excluded, method)]
+        included = [method for method in methods if not config.leaves_out(stem, method.algorithm, method.variant)]
         for repeat in range(config.repeats):
             source = Source(stem, name, spec, key, cache, mirror, config.seed, repeat)
             cells += [Cell(**vars(method), source=source) for method in included]
@@ -289,11 +288,6 @@ def _candidates(
         key = content_hash([scored, source_hash(scored[TARGET]), limit, score_key])
         choices.append(Candidate(scored, limit, key, chosen))
     return tuple(choices)
-
-
-def _is_excluded(excluded: Mapping[str, Mapping[str, Sequence[Any]]], method: Method) -> bool:
-    values = excluded.get(method.algorithm)
-    return values is not None and all(method.variant.get(name) in listed for name, listed in values.items())
 
 
 def check_candidates(

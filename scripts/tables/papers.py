@@ -12,13 +12,13 @@ from klr_bench.report.paper_pages import numbers_and_claims
 from klr_bench.report.papers.claims import FAILS, HOLDS, NOT_JUDGED, UNDECIDED
 from klr_bench.report.papers.reading import paper_files
 from klr_bench.report.papers.reproduction import Reproduction
-from klr_bench.report.papers.scoreboard import HEADLINE, apart, counts
+from klr_bench.report.papers.scoreboard import AS_STATED, HEADLINE, PROTOCOL, apart, counts
 from klr_bench.report.papers.verdicts import Verdict
 
 
 def scoreboard(results_dir: Path) -> dict[str, str]:
     """Return the main counts of verdicts on results and claims, with one row per paper."""
-    columns, rows = [name for name in HEADLINE if name != Verdict.EXPLAINED.value], []
+    columns, rows = [name for name in HEADLINE if name not in (Verdict.EXPLAINED.value, PROTOCOL, AS_STATED)], []
     for reproduction in reproductions(results_dir):
         texts = {name: f"{count:,}" for name, count in counts(reproduction.matches).items() if count}
         texts |= apart(reproduction.matches)

@@ -62,6 +62,7 @@ def test_a_reference_names_its_commit_and_machine_and_has_the_tables_of_its_reco
     assert f"One commit: {commit}. One machine: " in sentence
     assert "not known" not in sentence
     built = results_table(results)
+    assert not any(line.n_missing for block in built.blocks for line in block.lines)
     for name, text in table_files(built, document(built), FORMATS).items():
         path = folder / "report" / name
         committed = path.read_text(encoding="utf-8")

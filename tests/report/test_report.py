@@ -311,7 +311,7 @@ def test_the_import_is_quick() -> None:
 def test_variants_keep_the_order_of_the_sweep(values: list[int | str]) -> None:
     config = configuration(CONFIG | {"sweep": {"oskl": {"G": values}}})
     manifest = parse(Manifest, {"experiment": "demo", "config": config})
-    methods = manifest.columns()
+    methods = manifest.columns(next(iter(manifest.config.datasets)))
     assert sorted(methods[::-1], key=manifest.order) == methods
     unknown = [("oskl", Variant({"G": 2000})), ("oskl", Variant({"G": 10000})), ("zzz", Variant())]
     assert sorted([*unknown, *methods], key=manifest.order) == [*methods, *unknown]

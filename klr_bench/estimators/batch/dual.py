@@ -249,7 +249,7 @@ class DualCDKLR(BatchKLR):
     References
     ----------
     Keerthi, Duan, Shevade, Poo, Machine Learning 2005: the dual.  Yu, Huang, Lin, Machine Learning 2011, algorithm 5:
-    the steps, for linear models.  It is the "DCD" of Zhang, Jin, Chen, Bu, He, AAAI 2012, figure 5.
+    the steps, for linear models.  Zhang, Jin, Chen, Bu, He, AAAI 2012, figure 5, compare a solver of this dual, "DCD".
 
     Examples
     --------

@@ -110,7 +110,7 @@ class NystroemKLR(ExpansionClassifier):
     References
     ----------
     Marteau-Ferey, Bach, Rudi, "Globally convergent Newton methods for ill-conditioned generalized self-concordant
-    losses", NeurIPS 2019.  Centers drawn by OSKL are named as future work in Zhang et al., ICML 2013.
+    losses", NeurIPS 2019.
 
     Examples
     --------

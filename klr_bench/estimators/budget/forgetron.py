@@ -75,7 +75,7 @@ class Forgetron(BudgetClassifier):
     Parameters
     ----------
     variant : {"basic", "self_tuned"}, default="basic"
-        How f shrinks; "basic" is the variant that Zhang et al. (ICML 2013) compare, "self_tuned" shrinks only as much
+        How f shrinks; "basic" agrees with the numbers of Zhang et al. (ICML 2013), "self_tuned" shrinks only as much
         as its bound on the mistakes needs.
 
     Notes

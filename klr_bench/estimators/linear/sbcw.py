@@ -27,7 +27,7 @@ class SparseBatchConfidenceWeighted(WeightedSolver):
     Parameters
     ----------
     C : float, default=1.0
-        Weight > 0 of the loss.  All experiments of the paper use 1.
+        Weight > 0 of the loss.
     q : {1, 2}, default=2
         1 for the hinge loss, 2 for its square, as in the experiments; the steps of algorithm 3 are exact for 2.
     n_features_to_select : int, default=100
@@ -47,10 +47,10 @@ class SparseBatchConfidenceWeighted(WeightedSolver):
         With n_passes > 1, passes stop when the relative duality gap is at most gap_tol >= 0.
     sigma : float, default=1.0
         Weight > 0 of sum_k m_k^2; that of (sum_k m_k)^2 is 1.  The steps of algorithm 3 cannot exceed the maximum of
-        the dual objective if sigma >= 1.  All experiments of the paper use 1e-2.
+        the dual objective if sigma >= 1.  The paper has sigma << 1.
     r : float or None, default=None
         Weight of the prior covariance I relative to the rows, > 0, as in `BatchConfidenceWeighted`.  None means 1/C, as
-        in equation 16; the covariances then cancel most of the loss, and features are nearly ranked by their
+        in equation 6; the covariances then cancel most of the loss, and features are nearly ranked by their
         correlation with the label.
     memory_limit : float, default=4000.0
         Largest size in MB, > 0, of the selected columns and the covariances.  The selection stops with a warning before
@@ -94,7 +94,7 @@ class SparseBatchConfidenceWeighted(WeightedSolver):
     ----------
     Tan et al., AAAI 2016, algorithms 2 and 3, equation 16 with C in place of C/q.  A step of algorithm 3 that would
     exceed the maximum of the dual objective stops there: with sigma < 1, the curvature where two groups are nearly tied
-    is 1/sigma times what algorithm 3 assumes.  Algorithm 1 requires both r and C, but equation 16 ties them.
+    is 1/sigma times what algorithm 3 assumes.  Algorithm 1 requires both r and C, but equation 6 ties them.
 
     Examples
     --------

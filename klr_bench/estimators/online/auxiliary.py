@@ -54,14 +54,13 @@ class AuxiliaryKLR(OnlineClassifier):
     Parameters
     ----------
     eta : float or "R/sqrt(T)", default=3.0
-        Step size > 0; T is the number of rows of the first call.  The papers compare "R/sqrt(T)", 0.01, 0.1 and 1 in
-        one pass; 3 with several passes was chosen for log loss, see docs/methods/estimators.md.
+        Step size > 0; T is the number of rows of the first call.  Zhang et al., AAAI 2012, compare "R/sqrt(T)", 0.01,
+        0.1 and 1 in one pass; 3 with several passes was chosen for log loss, see docs/methods/estimators.md.
     h : {"log_gamma", "log_one_plus_gamma", "hard_cutoff"}, default="log_gamma"
-        The upper bound of the loss.  The papers' figures and tables have the first.
+        The upper bound of the loss.  Zhang et al., AAAI 2012, table 2, have the first.
     aux_gamma : float, default=1.1
-        gamma >= 1 of the first two h; a larger one gives fewer support vectors.  The papers compare 1, 1.01, 1.1, 2, 11
-        and 101 (AAAI 2012, figure 3), and use 2 (ICML 2013, table 3); from 2 on confident rows are hardly ever learned
-        from, which harms the probabilities.
+        gamma >= 1 of the first two h; a larger one gives fewer support vectors.  2 agrees with the numbers of ICML 2013,
+        table 3.  From 2 on, confident rows are hardly ever learned from, which harms the probabilities.
     aux_delta : float, default=1.0
         delta of the third h; a smaller one gives fewer support vectors.  configs/experiment/oskl_losses_magic.yaml has
         1.

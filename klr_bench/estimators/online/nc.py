@@ -36,8 +36,8 @@ class NonConservativeKLR(OnlineClassifier):
     Parameters
     ----------
     eta : float or "R/sqrt(T)", default=2.0
-        Step size > 0; T is the number of rows of the first call.  The papers compare "R/sqrt(T)", 0.01, 0.1 and 1 in
-        one pass; 2 with several passes was chosen for log loss, see docs/methods/estimators.md.
+        Step size > 0; T is the number of rows of the first call.  Zhang et al., AAAI 2012, compare "R/sqrt(T)", 0.01,
+        0.1 and 1 in one pass; 2 with several passes was chosen for log loss, see docs/methods/estimators.md.
 
     Notes
     -----

@@ -101,8 +101,8 @@ class Match:
 
     @property
     def agrees_as_stated(self) -> bool:
-        """True if the number agrees with the result of the paper's own protocol, if it was run."""
-        return self.agrees if self.uncalibrated is None else self.uncalibrated_verdict in AGREE
+        """True if the number has a calibrated setting, and agrees with the result of the paper's own protocol."""
+        return self.uncalibrated is not None and self.uncalibrated_verdict in AGREE
 
     @property
     def mean(self) -> float | None:

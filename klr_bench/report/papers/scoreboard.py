@@ -10,10 +10,11 @@ from klr_bench.report.papers.match import Match
 from klr_bench.report.papers.verdicts import FEW_REPEATS, WEAK_MARK, Kind, NotCompared, Verdict
 
 NUMBERS, COMPARED, AGREE, POWER = "numbers", "results compared", "agree", "agree with power"
-CALIBRATED, PROTOCOL, AS_STATED = "calibrated", "paper's protocol run", "agree with it"
+CALIBRATED, UNCALIBRATED = "calibrated", "agree, not calibrated"
+PROTOCOL, AS_STATED = "paper's protocol run", "agree with it"
 HEADLINE = (
     *(COMPARED, AGREE, POWER, Verdict.EXPLAINED.value, Verdict.UNEXPLAINED.value),
-    *(CALIBRATED, PROTOCOL, AS_STATED),
+    *(CALIBRATED, UNCALIBRATED, PROTOCOL, AS_STATED),
 )
 """Columns of the scoreboard, which count results only."""
 SPREADS, INFERRED = "spreads", "inferred spreads"
@@ -39,8 +40,9 @@ MEANINGS = {
     Verdict.UNEXPLAINED.value: "a larger difference without a cause that is shown",
     CALIBRATED: "compared results, marked by §, with a setting that was chosen to agree with them, because the paper "
     "does not state it or states another one",
+    UNCALIBRATED: "results that agree without such a setting",
     PROTOCOL: "calibrated results that were also computed as the paper says, which the caption of their table shows",
-    AS_STATED: "all results that agree if these take the place of the calibrated ones",
+    AS_STATED: "the results of these runs that agree",
     Verdict.NOT_COMPARED.value: "training times, results on other data, and numbers without a measured counterpart",
     Kind.FACT.value: "properties of data sets that agree, and all that are compared",
     Kind.IDENTITY.value: "numbers that no run could change, such as a budget or the sparsity of a learner that keeps "
@@ -84,6 +86,7 @@ def counts(matches: Sequence[Match]) -> dict[str, int]:
         CALIBRATED: sum(match.is_calibrated for match in compared),
         PROTOCOL: sum(match.uncalibrated is not None for match in compared),
         AS_STATED: sum(match.agrees_as_stated for match in compared),
+        UNCALIBRATED: sum(match.agrees and not match.is_calibrated for match in compared),
     }
 
 

@@ -191,8 +191,8 @@ def test_a_number_with_a_calibrated_setting_is_marked_and_shown_without_it(make:
     assert page.grids[0].rows[0] == ["Accuracy (%)", "90.2 ± 0.5~°", "88.4 ± 0.5§~°", "80.0 ± 0.5 [1]"]
     assert "§ G was chosen. With G=2: Digits, OSKL, G 1, Accuracy (%): 80.0 ± 0.5." in page.caption
     board, _ = scoreboard_page(whole).grids
-    assert board.header[-4:] == ["differs, explained", "calibrated", "paper's protocol run", "agree with it"]
-    assert board.rows[-1][-4:] == ["1", "1", "1", "1"], "80.0 in place of 88.4 differs from 88.0"
+    assert board.header[-4:] == ["calibrated", "agree, not calibrated", "paper's protocol run", "agree with it"]
+    assert board.rows[-1][-4:] == ["1", "1", "1", "0"], "80.0 in place of 88.4 differs from 88.0"
     elsewhere = {key: value for key, value in calibrated.items() if key != "instead"} | {"instead_in": "other"}
     rows = [record("oskl", "G=1", repeat, dataset="digits", accuracy=0.88) for repeat in range(4)]
     write(Path("results/other"), rows, CONFIG)
