@@ -95,7 +95,8 @@ class OSKL(OnlineClassifier):
 
     For one pass, the expected number of support vectors is bounded in terms of the loss of the best f, R^2 and the
     logarithm of the number of examples.  With more than two classes, which only the logit loss allows, |l'| is replaced
-    by the length of the gradient and the sign by its direction.  With weights w the probability is w |l'| / G, where G is at least the largest weight.
+    by the length of the gradient and the sign by its direction.  With weights w the probability is w |l'| / G, where G
+    is at least the largest weight.
 
     References
     ----------
