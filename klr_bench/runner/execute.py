@@ -6,7 +6,7 @@ import csv
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
@@ -23,8 +23,10 @@ from klr_bench.datasets import Dataset, default_cache
 from klr_bench.datasets.catalog import progress
 from klr_bench.datasets.dataset import Streamed
 from klr_bench.datasets.splits import scaling
+from klr_bench.errors import KlrBenchError
 from klr_bench.metrics.labels import user_metrics
 from klr_bench.printing import shortened, warn, warning_lines
+from klr_bench.results.keys import forget_edited
 from klr_bench.results.record import FINISHED, CellFile, Record
 from klr_bench.results.store import Store, damaged_cells
 from klr_bench.results.variants import variant_text
@@ -35,7 +37,7 @@ from klr_bench.runner.estimate import Estimate
 from klr_bench.runner.executors import Executor, Failure, Task, open_executor
 from klr_bench.runner.fit import failed_cell_file, run_cell, run_fold
 from klr_bench.runner.manifest import manifest
-from klr_bench.runner.plan import Cell, Fold, group_folds, plan_cells, select_shard
+from klr_bench.runner.plan import Cell, Fold, group_folds, is_current, plan_cells, select_shard
 from klr_bench.runner.prequential import remove_state, run_stream
 from klr_bench.runner.progress_file import Display, ProgressFile
 from klr_bench.runner.scores import ScoreStore
@@ -60,6 +62,7 @@ SCALED = {
 """Printed descriptions of the scaling of features, which is fitted to the training rows of each split."""
 MAX_MESSAGE_LENGTH = 500
 """Maximum number of characters printed of the message of a failed cell."""
+EDITED = "its source code or a metric's file has changed since the run was planned; run the same command again."
 TASKS_PER_WORKER = 4
 """Minimum number of cells per worker in a round; a larger value leaves fewer workers idle at the end of a round."""
 
@@ -142,6 +145,8 @@ class _Run:
         self.scores = ScoreStore(folder, fresh=config.force)
         self.outcome = Outcome()
         self.next_rebuild = 0.0
+        self.edited = False
+        """True if a source file or metric file has changed since it was hashed."""
 
     def run(self, executor: Executor, overrides: Sequence[str]) -> Outcome:
         started = time.monotonic()
@@ -231,23 +236,37 @@ class _Run:
 
         Items that another run in the same folder has finished in the meantime are counted but not computed.
         """
-        finished: list[Item] = []
-        with closing(self.executor.run(self._tasks(items, finished))) as results:
+        skipped: list[tuple[Item, Failure | None]] = []
+        with closing(self.executor.run(self._tasks(items, skipped))) as results:
             for task, result in results:
-                yield task.item, result
-        for item in finished:
+                self.edited = forget_edited() or self.edited
+                yield task.item, self._failure(task.item) or result
+        for item, failure in skipped:
+            if failure:
+                yield item, failure
+                continue
             self.outcome.n_found += isinstance(item, Cell)
             self._end(item)
 
-    def _tasks(self, items: Sequence[Item], finished: list[Item]) -> Iterator[Task]:
-        """Yield a task for each fold or cell; append the items already finished to `finished`."""
+    def _tasks(self, items: Sequence[Item], skipped: list[tuple[Item, Failure | None]]) -> Iterator[Task]:
+        """Yield a task for each fold or cell; append those already finished or refused to `skipped`."""
         for item in items:
             call = self._call(item)
-            if call is None:
-                finished.append(item)
+            failure = self._failure(item) if call else None
+            if call is None or failure:
+                skipped.append((item, failure))
             else:
                 self.progress.begin(item)
                 yield Task(item, call)
+
+    def _failure(self, item: Fold | Cell) -> Failure | None:
+        """Return a failure if the code or metric files that the key depends on have been edited during the run."""
+        if not self.edited:
+            return None
+        with suppress(KlrBenchError):  # a file is invalid or was removed
+            if is_current(item):
+                return None
+        return Failure("error", EDITED)
 
     def _call(self, item: Fold | Cell) -> partial[Any] | None:
         """Return the call that computes a fold or cell, or None if it is already finished."""
