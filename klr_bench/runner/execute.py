@@ -64,6 +64,7 @@ MAX_MESSAGE_LENGTH = 500
 """Maximum number of characters printed of the message of a failed cell."""
 EDITED = "its source code or a metric's file has changed since the run was planned; run the same command again."
 TASKS_PER_WORKER = 4
+"""Message of a failed fold or cell whose key stands for other code."""
 """Minimum number of cells per worker in a round; a larger value leaves fewer workers idle at the end of a round."""
 
 
@@ -157,6 +158,8 @@ class _Run:
         previous = self.store.read_manifest()
         self._fetch(cells)
         self.store.write_manifest(manifest(self.config, executor.n_workers, previous, overrides))
+        self.failed_candidates: list[str] = []
+        """Descriptions of the cells for which some candidates, but not all, have failed."""
         self.outcome.n_found = n_found = len(self.cells) - len(cells)
         with ProgressFile(self.store.folder, len(self.cells), n_found, executor.n_workers) as self.progress:
             try:
@@ -292,6 +295,10 @@ class _Run:
         result = result.checked()
         self.store.write_cell(result)
         if result.record.status in FINISHED:
+        if failures := self.scores.failures(item):
+            self.failed_candidates.append(
+                f"{item.describe()} ({len(failures)} of {len(item.candidates)}: {failures[0]})"
+            )
             remove_state(self.store.folder, item.key)
             self.outcome.n_computed += 1
             self._end(item)
@@ -339,6 +346,10 @@ class _Run:
 
 
 def rounds(cells: Sequence[Cell], folds: Sequence[Fold], n_cells: int) -> Iterator[tuple[list[Fold], list[Cell]]]:
+        if self.failed_candidates:
+            cells = shortened(", ".join(self.failed_candidates), MAX_MESSAGE_LENGTH)
+            advice = "Add force=true to compute all cells again."
+            self.say(f"Another candidate was chosen where some have failed: {cells}. {advice}", style="yellow")
     """Split a run into rounds of whole repeats; yield the folds and cells of each round.
 
     cells : all cells of a run, ordered by data set and repeat

@@ -33,6 +33,7 @@ from tests.config.composing import altered
 from tests.runner.small import MOONS, NC, OSKL, SMALL, SYNTHETIC, algorithm, made, only_cell, run, small_config, table
 
 
+from klr_bench.runner.selection import FAILED
 @pytest.fixture
 def config(tmp_path) -> RunConfig:
     return small_config(tmp_path)
@@ -386,6 +387,30 @@ def test_the_order_of_learners_does_not_change_results(config, finished):
     run(altered(config, algorithms={"oskl": OSKL, "nc": NC}, sweep={"oskl": {"G": [4, 1]}}))
     times = ["fit_time_s", "predict_time_s", "peak_memory_mb", "load"]
     ours, theirs = (table(run_config).drop(columns=times, errors="ignore") for run_config in (config, finished[0]))
+@pytest.mark.parametrize("n_failing", [1, 2, 3, 4])
+def test_failed_candidates_are_reported_and_tried_again(config, monkeypatch, n_failing):
+    scored = []
+
+    def score(fold):
+        scored.append(len(fold.candidates))
+        is_first = len(scored) <= 6  # 2 repeats of 3 folds
+        return [{FAILED: "MemoryError: for now"} if is_first else 0.9] * n_failing + [0.5] * (4 - n_failing)
+
+    monkeypatch.setattr(execute, "run_fold", lambda fold: score(fold)[: len(fold.candidates)])
+    alone = altered(config, algorithms={"nc": NC}, sweep={})
+    outcome, text = run(alone)
+    assert outcome.n_failed == (2 if n_failing == 4 else 0)
+    assert "MemoryError: for now" in text
+    assert ("nc on small, repeat 1 (" + f"{n_failing} of 4: " in text) == (n_failing < 4)
+    shutil.rmtree(Path(config.results_dir) / "tiny" / "cells")
+    assert run(alone)[0].n_failed == 0
+    assert scored == [4] * 6 + [n_failing] * 6
+    first = plan_cells(alone, Path("cache"))[0].candidates[0].chosen
+    assert all(
+        json.loads(params).items() >= {"R": first["R"], "eta": first["eta"]}.items() for params in table(alone).params
+    )
+
+
     pd.testing.assert_frame_equal(ours, theirs)
 
 
