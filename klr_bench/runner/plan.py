@@ -5,7 +5,7 @@ Keys are content hashes: two cells, or two folds, have equal keys if and only if
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
@@ -339,6 +339,6 @@ def group_folds(cells: Sequence[Cell]) -> list[Fold]:
     return [replace(fold, candidates=tuple(by_key.values())) for fold, by_key in groups.values()]
 
 
-def _file_hashes(names: Sequence[str]) -> dict[str, str]:
+def _file_hashes(names: Iterable[str]) -> dict[str, str]:
     files = metric_files(config_files.folders())
     return {name: file_hash(files[name]) for name in names if name in files}
