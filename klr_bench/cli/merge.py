@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 
 from klr_bench.cli import EXIT_FAILED
 from klr_bench.cli.arguments import split_keys
 from klr_bench.cli.outputs import COMPRESSED, check_folder, check_table, write_table
 from klr_bench.errors import fail
-from klr_bench.files import expanded, write_atomic
-from klr_bench.printing import print_line
-from klr_bench.results.archive import ENDING, archive
+from klr_bench.files import expanded, regular, write_atomic
+from klr_bench.printing import print_line, warn
+from klr_bench.results.archive import ENDING, FILES, archive
 
 KEYS = ("into",)
 PARQUET = ".parquet"
@@ -34,7 +35,7 @@ def merge(arguments: Sequence[str]) -> int:
 
     merged = merge(sources, into)
     for merged_run in merged:
-        lines = [merged_run.sentence(), *(f"  {conflict}" for conflict in merged_run.conflicts)]
+        lines = [merged_run.sentence(), *(f"  {text}" for text in (*merged_run.conflicts, *merged_run.notes))]
         print_line("\n".join(lines))
     return EXIT_FAILED if any(merged_run.conflicts for merged_run in merged) else 0
 
@@ -66,11 +67,25 @@ def _runs(sources: Sequence[Path]) -> list[Path]:
     """Return the folders of all runs, whose names must differ."""
     by_name: dict[str, Path] = {}
     for source in sources:
-        folders = [path.parent for path in sorted([*source.glob("records.csv"), *source.glob("*/records.csv")])]
-        if not folders:
+        files = [path for name in FILES[:2] for path in (*source.glob(name), *source.glob(f"*/{name}"))]
+        if not files:
             fail(f"merge: {source}: expected a results folder or the folder of a run, but it has no records.csv.")
-        for folder in folders:
+        for folder in sorted({path.parent for path in files}):
+            if not _has_rows(folder / "records.csv"):
+                warn(f"{folder}: not merged, because no cell has been computed there.")
+                continue
             name = folder.resolve().name
             if by_name.setdefault(name, folder) != folder:
                 fail(f"merge: {by_name[name]} and {folder} have the same name. Merge them into a folder first.")
+    if not by_name:
+        fail("merge: expected folders with results, but no cell has been computed in any of them.")
     return [*by_name.values()]
+
+
+def _has_rows(records: Path) -> bool:
+    """Return False if a table is missing or has only a header."""
+    try:
+        with regular(records) as file:
+            return len([*islice(file, 2)]) != 1
+    except FileNotFoundError:
+        return False

@@ -8,7 +8,7 @@ import json
 import logging
 import math
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -122,11 +122,14 @@ def read_results(folder: Path) -> Results:
         again = records.duplicated(identity)
         if again.any():
             _refuse(path, int(again.argmax()) + 1, "", f"another {', '.join(identity)} in each row", "one again")
-    _compare_with_cells(folder, texts)
+    cells = _compare_with_cells(folder, texts, {*manifest.configurations.values()})
     frames = {}
     for name, columns in FILES.items():
         path = folder / f"{name}.csv"
-        frames[name] = _frame(path, read_texts(path) if os.path.lexists(path) else (columns, ()), columns)
+        parts = read_texts(path) if os.path.lexists(path) else (columns, ())
+        frames[name] = _frame(path, parts, columns)
+        if os.path.lexists(path):
+            _compare_parts(path, parts, {cell.key: getattr(cell, name) for cell in cells})
     for row, (name, value) in enumerate(zip(frames["traces"]["metric"], frames["traces"]["value"], strict=True), 1):
         if not record.possible(name, value):
             expected = f"{record.RANGES.get(name, record.ANY).range} for {name}"
@@ -153,15 +156,16 @@ def read_runs(folders: Iterable[Path]) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-def _compare_with_cells(folder: Path, texts: Texts) -> None:
+def _compare_with_cells(folder: Path, texts: Texts, current: Collection[str]) -> list[Row]:
     """Raise KlrBenchError if records.csv contradicts existing cells: a row differs or is absent.
 
-    Damaged cells are named in a warning, since their rows cannot be compared.  Cells that were stored after the table,
-    as during a run, are not compared.
+    Return the listed cells.  `current` has the hashes of the configurations that must be listed.  Damaged cells, and
+    rows without a cell, are named in a warning, since these rows cannot be compared.  Cells that were stored after the
+    table, as during a run, are not compared.
     """
     store, path = Store(folder), folder / "records.csv"
     if not store.cells.is_dir():
-        return
+        return []
     header, rows = texts
     written = path.stat().st_mtime
     cells, unreadable = store.rows()
@@ -174,15 +178,40 @@ def _compare_with_cells(folder: Path, texts: Texts) -> None:
         stored = by_key[key].texts()
         for name, text in zip(header, row, strict=True):
             expected = stored.get(name, text)  # a column that was added by hand
-            if text != expected and repr(_value(name, text)) != repr(_value(name, expected)):
-                _refuse(path, number, name, f"{expected!r} as in cells/{key}.json", repr(text[:80]))
+            _compare(path, number, name, text, expected, key)
     present = set(keys)
     for cell in by_key.values():
-        is_listed = cell.key in present or (cell.method, cell.config_hash) not in listed
-        if not is_listed and not _is_newer(cell, written - REBUILD_S):
+        is_required = (cell.method, cell.config_hash) in listed or cell.config_hash in current
+        if is_required and cell.key not in present and not _is_newer(cell, written - REBUILD_S):
             fail(f"{path}: expected a row for cells/{cell.key}.json, got none. {REBUILD}")
     if unreadable:
         logger.warning("%s: %s Their rows of records.csv cannot be verified.", folder, damaged_cells(unreadable))
+    elif without := len(present - {cell.key for cell in cells}):
+        logger.warning("%s: %d rows of records.csv cannot be verified, because they have no cell.", folder, without)
+    return [by_key[key] for key in keys if key in by_key]
+
+
+def _compare_parts(path: Path, parts: Texts, cells: Mapping[str, str]) -> None:
+    """Raise KlrBenchError if the rows of a table differ from those of the cells, which are CSV keyed by cell."""
+    header, rows = parts
+    by_key: dict[str, list[int]] = {}
+    for number, row in enumerate(rows):
+        by_key.setdefault(row[header.index("key")], []).append(number)
+    for key, text in cells.items():
+        numbers, stored = by_key.get(key, []), list(csv.reader(io.StringIO(text, newline="")))
+        if len(numbers) != len(stored):
+            fail(f"{path}: expected {len(stored):,} rows for cells/{key}.json, got {len(numbers):,}. {REBUILD}")
+        for number, expected in zip(numbers, stored, strict=True):
+            if rows[number] != expected:
+                fields = dict(zip(header, rows[number], strict=True))
+                for name, value in zip(FILES[path.stem], expected, strict=True):
+                    _compare(path, number + 1, name, fields[name], value, key)
+
+
+def _compare(path: Path, row: int, column: str, text: str, expected: str, key: str) -> None:
+    """Raise KlrBenchError if the text in a field does not have the value that its cell has."""
+    if text != expected and repr(_value(column, text)) != repr(_value(column, expected)):
+        _refuse(path, row, column, f"{expected!r} as in cells/{key}.json", repr(text[:80]))
 
 
 def _is_newer(cell: Row, written: float) -> bool:

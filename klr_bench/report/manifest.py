@@ -51,6 +51,8 @@ class Manifest(Model):
     machine: dict[str, Words | bool | int | float | None] | None = None
     labels: dict[Literal["algorithms", "datasets"], dict[FileName, Words]] | None = None
     """Display names used in all runs so far."""
+    configurations: dict[str, str] = Field(default_factory=dict)
+    """Hashes of the configurations whose cells are listed in the tables, keyed by method and data set."""
     own_metrics: dict[str, Annotated[Any, AfterValidator(_metric)]] = Field(default_factory=dict)
     git_commit: Any = None
     changed: list[Any] | None = None

@@ -28,15 +28,22 @@ DAMAGES = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, RuntimeError,
 def archive(folders: Iterable[Path]) -> bytes:
     """Return a zip file of runs: <folder>/<file> for FILES and for each file of report/.
 
-    Links are left out.
+    Links are left out.  Raises KlrBenchError if `extracted` would refuse the archive.
     """
-    content = io.BytesIO()
+    content, size = io.BytesIO(), 0
     with zipfile.ZipFile(content, "w") as file:
         for folder in folders:
+            name = folder.resolve().name
+            if not is_file_name(name):
+                fail(f"{folder}: expected the name of a run, got {sanitize(name)!r}. Rename the folder.")
             for path in [*(folder / name for name in FILES), *sorted((folder / "report").glob("*"))]:
                 if path.is_file() and not path.is_symlink():
-                    member = zipfile.ZipInfo(f"{folder.name}/{path.relative_to(folder).as_posix()}")  # without a time
-                    file.writestr(member, read_regular(path, LARGEST), zipfile.ZIP_DEFLATED)
+                    member = zipfile.ZipInfo(f"{name}/{path.relative_to(folder).as_posix()}")  # without a time
+                    part = read_regular(path, LARGEST)
+                    size += len(part) if path.parent == folder else 0
+                    file.writestr(member, part, zipfile.ZIP_DEFLATED)
+    if max(size, content.tell()) > LARGEST:
+        fail(f"merge: expected runs of at most {LARGEST:,} bytes in total, got {size:,}. Write several archives.")
     return content.getvalue()
 
 

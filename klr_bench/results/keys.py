@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from klr_bench.errors import fail
-from klr_bench.files import regular
+from klr_bench.files import Stamp, regular, stamp_of
 from klr_bench.instantiate import TARGET
 
 PACKAGE = "klr_bench"
@@ -45,6 +45,8 @@ def _public_names() -> dict[str, str]:
 
 
 PUBLIC = _public_names()
+_stamps: dict[Path, Stamp | None] = {}
+"""Stamps of the hashed files from before they were read."""
 
 
 @cache
@@ -72,6 +74,16 @@ def module_hash(*names: str) -> str:
 def file_hash(path: Path) -> str:
     """Return a hash of a Python file and of the user's modules that it imports."""
     return _closure_hash(_parse(f"<{path.stem}>", path))
+
+
+def forget_edited() -> bool:
+    """Return True if a file has changed since it was hashed; then all hashes are computed anew when needed."""
+    edited = any(stamp_of(path) != stamp for path, stamp in list(_stamps.items()))
+    if edited:
+        _stamps.clear()
+        for cached in (source_hash, module_hash, file_hash, _module):
+            cached.cache_clear()
+    return edited
 
 
 class Module(NamedTuple):
@@ -138,6 +150,7 @@ def _spec(name: str) -> ModuleSpec | None:
 def _parse(name: str, path: Path) -> Module:
     if INSTALLED_FOLDERS & set(path.parts) and name.partition(".")[0] != PACKAGE:
         return Module(name, None)
+    _stamps[path] = stamp_of(path)
     with regular(path) as file:
         content = file.read()
     if path.suffix != ".py":

@@ -15,15 +15,15 @@ from typing import Any
 
 from klr_bench.errors import fail
 from klr_bench.files import read_checked_json, write_checked_json
-from klr_bench.printing import is_file_name, shortened
+from klr_bench.printing import is_file_name, shortened, warn
 from klr_bench.results.record import FINISHED, Record
-from klr_bench.results.store import Store
+from klr_bench.results.store import MAX_NOTE_LENGTH, Store, texts
 
 MACHINE_METRICS = ("fit_time_s", "pass_time_s", "predict_time_s", "peak_memory_mb", "load")
 """Metrics that depend on the machine and are therefore not compared."""
 ROUNDING = 1e-6
 """Relative and absolute tolerance for two values to count as equal."""
-SECTIONS = ("labels", "config")
+SECTIONS = ("labels", "config", "own_metrics", "configurations")
 """Sections of manifest.yaml that are merged."""
 
 
@@ -36,6 +36,8 @@ class Merged:
     n_known: int = 0
     conflicts: list[str] = field(default_factory=list)
     """Messages about results that differ between folders; the first result is kept."""
+    notes: list[str] = field(default_factory=list)
+    """Messages about cells that the tables omit."""
 
     def sentence(self) -> str:
         """Return a printable summary of the numbers of new and existing cells."""
@@ -45,13 +47,16 @@ class Merged:
 def merge(sources: Sequence[Path], into: Path) -> list[Merged]:
     """Merge results folders, or the folders of single experiments, into one results folder.
 
-    Raises KlrBenchError for a folder without results or with a damaged manifest, before anything is written.
+    A run without cells, such as an empty shard, is named in a warning.  Raises KlrBenchError for a folder without
+    results or with a damaged manifest, before anything is written.
     """
     experiments = [(name, folder) for source in sources for name, folder in _experiments(source)]
     for name, folder in experiments:
         if os.path.realpath(folder) == os.path.realpath(into / name):
             fail(f"merge: {folder}: a folder cannot be merged into itself (into={into}). Remove it from the list.")
         _experiment_name(into / name)
+    if not experiments:
+        fail("merge: expected folders with results, but no cell has been computed in any of them.")
     return [
         _merge_one(into / name, [folder for other, folder in experiments if other == name])
         for name in dict.fromkeys(name for name, _ in experiments)
@@ -62,7 +67,9 @@ def _experiments(source: Path) -> list[tuple[str, Path]]:
     if (source / "cells").is_dir():
         return [(_experiment_name(source), source)]
     folders = [path.parent for path in sorted(source.glob("*/cells")) if path.is_dir()]
-    if not folders:
+    if not folders and any((folder / "manifest.yaml").is_file() for folder in (source, *source.glob("*/"))):
+        warn(f"{source}: not merged, because no cell has been computed there.")
+    elif not folders:
         fail(f"merge: {source}: expected a results folder or the folder of an experiment, but it has no cells.")
     return [(folder.name, folder) for folder in folders if _experiment_name(folder)]
 
@@ -98,8 +105,10 @@ def _merge_one(target: Path, folders: Sequence[Path]) -> Merged:
                 name = f"{record.algorithm} on {record.dataset}, repeat {record.repeat}"
                 merged.conflicts.append(f"{folder / 'cells' / record.key}.json: {name}: {change}")
         merged.conflicts += _merge_selections(target, folder)
-        store.write_manifest(_merged_manifest(store.read_manifest(), Store(folder).read_manifest()))
-    store.rebuild()
+        manifest, other = store.read_manifest(), Store(folder).read_manifest()
+        merged.conflicts += _different_settings(folder, manifest, other)
+        store.write_manifest(_merged_manifest(manifest, other))
+    merged.notes = store.rebuild(texts(store.read_manifest().get("configurations"))).notes()
     return merged
 
 
@@ -145,6 +154,16 @@ def _are_equal(first: Any, other: Any) -> bool:
     return all(math.isclose(*pair, rel_tol=ROUNDING, abs_tol=ROUNDING) for pair in pairs)
 
 
+def _different_settings(folder: Path, manifest: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
+    """Return a message about the methods whose configuration differs in two manifests."""
+    first = texts(manifest.get("configurations"))
+    names = [name for name, config in texts(other.get("configurations")).items() if first.get(name, config) != config]
+    if not names:
+        return []
+    methods = shortened(", ".join(names), MAX_NOTE_LENGTH)
+    return [f"{folder}: other settings, code or versions than before, so these cells are not listed: {methods}"]
+
+
 def _merged_manifest(manifest: dict[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
     if not manifest:
         return dict(other)
@@ -153,4 +172,7 @@ def _merged_manifest(manifest: dict[str, Any], other: Mapping[str, Any]) -> dict
             present = manifest.setdefault(section, {}).setdefault(group, entries)
             if isinstance(present, dict) and isinstance(entries, dict):
                 manifest[section][group] = {**entries, **present}
+    changes = [manifest.get("changes"), other.get("changes")]
+    if any(changes):
+        manifest["changes"] = [*dict.fromkeys(str(name) for part in changes if isinstance(part, list) for name in part)]
     return manifest

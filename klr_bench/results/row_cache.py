@@ -22,7 +22,7 @@ from klr_bench.errors import KlrBenchError
 from klr_bench.files import Stamp, read_regular, write_atomic
 from klr_bench.printing import no_formula, printable
 from klr_bench.results.record import COLUMNS, RANGES, SCHEMA_VERSION, TEXTS, CellFile
-from klr_bench.results.variants import Variant, read_variant
+from klr_bench.results.variants import Variant, method_name, read_variant
 
 MAX_INDEX_BYTES = 2**31
 """Maximum size of an index in bytes, for about a million cells."""
@@ -53,6 +53,11 @@ class Row(NamedTuple):
     def method(self) -> tuple[str, str, Variant]:
         """Tuple of data set, algorithm and variant."""
         return self.dataset, self.algorithm, read_variant(self.variant)
+
+    @property
+    def name(self) -> str:
+        """Name of the method and data set in manifest.yaml."""
+        return method_name(self.dataset, self.algorithm, self.variant)
 
     def texts(self) -> dict[str, str]:
         """Return the fields of the row of records.csv, by column."""
@@ -106,7 +111,7 @@ def read_index(path: Path) -> dict[str, Row]:
         header, _, content = read_regular(path, MAX_INDEX_BYTES).partition(b"\n")
         if json.loads(header) == [_format(), zlib.crc32(content)]:
             return INDEX.validate_json(content)
-    except (FileNotFoundError, KlrBenchError, ValueError, RecursionError):
+    except (OSError, KlrBenchError, ValueError, RecursionError):
         pass
     return {}
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -53,6 +53,10 @@ INDEX_FROM, INDEX_SHARE = 1000, 0.1
 """Number and fraction of changed cell files from which the index is rewritten."""
 MAX_NOTE_LENGTH = 500
 """Maximum number of characters of the list of names in a note."""
+
+
+class LockedError(KlrBenchError):
+    """Error of a results folder that another process keeps locked."""
 
 
 @dataclass(frozen=True)
@@ -116,38 +120,40 @@ class Store:
         """Return the names of the files of cells that exist but cannot be read."""
         return [f"{key}.json" for key in keys if (self.cells / f"{key}.json").exists() and not self.row(key)]
 
-    def rebuild(self, current: Collection[str] = ()) -> Summary:
+    def rebuild(self, current: Mapping[str, str] | None = None, timeout_s: float | None = None) -> Summary:
         """Rebuild all tables from the cell files.  A lock file makes concurrent calls safe.
 
-        For each method and data set, only cells of one configuration are listed: one whose hash is in `current` (the
-        configurations of the present run), or else the configuration of the newest cell.
+        For each method and data set, only cells of one configuration are listed: the one whose hash is in `current`
+        (the section `configurations` of manifest.yaml), or else the configuration of the newest cell.
+        Raises KlrBenchError if another process holds the lock for `timeout_s` seconds, by default LOCK_TIMEOUT_S.
         """
         import filelock
 
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            with filelock.FileLock(self.folder / ".lock", timeout=LOCK_TIMEOUT_S):
-                return self._rebuild(current)
-        except filelock.Timeout:
-            fail(
+            with filelock.FileLock(self.folder / ".lock", timeout=LOCK_TIMEOUT_S if timeout_s is None else timeout_s):
+                return self._rebuild(current or {})
+        except filelock.Timeout as error:
+            message = (
                 f"{self.folder}: another process has held the lock on this folder for {LOCK_TIMEOUT_S:g} s. "
                 "Wait for it to finish or stop it, then run the command again."
             )
+            raise LockedError(message) from error
         except OSError as error:
             raise unwritable(self.folder, error) from error
 
-    def _rebuild(self, current: Collection[str]) -> Summary:
+    def _rebuild(self, current: Mapping[str, str]) -> Summary:
         cells, unreadable = self.rows()
         if len(self._rows) > len(cells):
             self._rows = {f"{cell.key}.json": cell for cell in cells}
         cells.sort(key=attrgetter("order"))
-        newest: dict[tuple[str, str, Variant], tuple[bool, float, str]] = {}
+        newest: dict[tuple[str, str, Variant], tuple[float, str]] = {}
         for cell in cells:
-            age = cell.config_hash in current, cell.created, cell.config_hash
+            age = cell.created, cell.config_hash
             newest[cell.method] = max(newest.get(cell.method, age), age)
         listed, older = list[Row](), Counter[tuple[str, str]]()
         for cell in cells:
-            if cell.config_hash == newest[cell.method][-1]:
+            if cell.config_hash == current.get(cell.name, newest[cell.method][-1]):
                 listed.append(cell)
             else:
                 dataset, algorithm, variant = cell.method
@@ -157,11 +163,13 @@ class Store:
         records = (
             f"{','.join([cell.record, *(str(cell.user_metrics.get(n, '')) for n in names)])}\n" for cell in listed
         )
-        self._write("records", (*COLUMNS, *names), records)
         self._write("traces", TRACE_COLUMNS, (cell.traces for cell in listed))
         self._write("reliability", RELIABILITY_COLUMNS, (cell.reliability for cell in listed))
         if any(cell.rows for cell in listed):
             self._write("rows", ROWS_COLUMNS, (cell.rows for cell in listed))
+        else:
+            (self.folder / "rows.csv").unlink(missing_ok=True)
+        self._write("records", (*COLUMNS, *names), records)  # last: whenever a row is listed, the others have its key
         if self._n_read >= max(INDEX_FROM, INDEX_SHARE * len(cells)):
             with suppress(KlrBenchError):
                 write_index(self._index, self._rows)
@@ -190,10 +198,10 @@ class Store:
             if not entry.name.endswith(".json") or entry.name.startswith("."):
                 continue
             try:
-                cell = read(entry.path, entry.name) if entry.is_file() else None
+                is_file = entry.is_file()
             except OSError:  # a symbolic link that points to itself
                 continue
-            if cell:
+            if cell := read(entry.path, entry.name) if is_file else None:
                 cells.append(cell)
             elif os.path.exists(entry.path):  # False for a broken link or a deleted file
                 unreadable.append(entry.name)
@@ -233,7 +241,10 @@ class Store:
 
 def _read(path: str, key: str) -> tuple[Stamp | None, CellFile | None]:
     """Return the stamp and the cell of a file; the cell is None if the file is unreadable."""
-    stamp, content = read_stamped_json(path)
+    try:
+        stamp, content = read_stamped_json(path)
+    except OSError:  # the disk or the network failed
+        return None, None
     refuse_newer(content, path)
     return stamp, parse_cell(content, key)
 
@@ -243,6 +254,12 @@ def _remove_stale(path: str) -> None:
     with suppress(OSError):  # another process may have renamed the file
         if time.time() - os.stat(path).st_mtime > STALE_S:
             os.unlink(path)
+
+
+def texts(entries: Any) -> dict[str, str]:
+    """Return the entries of a section of manifest.yaml whose keys and values are text; {} if there is no section."""
+    items = entries.items() if isinstance(entries, dict) else ()
+    return {key: value for key, value in items if isinstance(key, str) and isinstance(value, str)}
 
 
 def refuse_newer(content: Any, path: str | Path) -> None:

@@ -69,6 +69,11 @@ def _is_plain(value: Any) -> bool:
     return value is None or (isinstance(value, int | float) and not math.isnan(value))
 
 
+def method_name(dataset: str, algorithm: str, variant: str) -> str:
+    """Return the unique name of a method on a data set; `variant` is JSON."""
+    return f"{algorithm} on {dataset}" if variant == "{}" else f"{algorithm} {variant} on {dataset}"
+
+
 def variant_text(values: Mapping[str, Any]) -> str:
     """Format a variant for printing, such as "G=1; loss=logit"."""
     return "; ".join(f"{name}={value_text(value)}" for name, value in values.items())

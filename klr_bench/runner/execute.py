@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
@@ -23,11 +24,13 @@ from klr_bench.datasets import Dataset, default_cache
 from klr_bench.datasets.catalog import progress
 from klr_bench.datasets.dataset import Streamed
 from klr_bench.datasets.splits import scaling
+from klr_bench.errors import KlrBenchError
 from klr_bench.metrics.labels import user_metrics
 from klr_bench.printing import shortened, warn, warning_lines
+from klr_bench.results.keys import forget_edited
 from klr_bench.results.record import FINISHED, CellFile, Record
-from klr_bench.results.store import Store, damaged_cells
-from klr_bench.results.variants import variant_text
+from klr_bench.results.store import LockedError, Store, damaged_cells, texts
+from klr_bench.results.variants import method_name, variant_text
 from klr_bench.runner import machine
 from klr_bench.runner.bandwidth import kernel_warnings
 from klr_bench.runner.dry_run import print_plan
@@ -35,7 +38,7 @@ from klr_bench.runner.estimate import Estimate
 from klr_bench.runner.executors import Executor, Failure, Task, open_executor
 from klr_bench.runner.fit import failed_cell_file, run_cell, run_fold
 from klr_bench.runner.manifest import manifest
-from klr_bench.runner.plan import Cell, Fold, group_folds, plan_cells, select_shard
+from klr_bench.runner.plan import Cell, Fold, group_folds, is_current, plan_cells, select_shard
 from klr_bench.runner.prequential import remove_state, run_stream
 from klr_bench.runner.progress_file import Display, ProgressFile
 from klr_bench.runner.scores import ScoreStore
@@ -60,6 +63,8 @@ SCALED = {
 """Printed descriptions of the scaling of features, which is fitted to the training rows of each split."""
 MAX_MESSAGE_LENGTH = 500
 """Maximum number of characters printed of the message of a failed cell."""
+EDITED = "its source code or a metric's file has changed since the run was planned; run the same command again."
+"""Message of a failed fold or cell whose key stands for other code."""
 TASKS_PER_WORKER = 4
 """Minimum number of cells per worker in a round; a larger value leaves fewer workers idle at the end of a round."""
 
@@ -122,7 +127,7 @@ def run(
     identified = {cell.source.stem: cell.source.spec for cell in planned}
     config = config.model_copy(update={"datasets": {**config.datasets, **identified}})  # for the manifest
     machine.follow(os.getpid())
-    runner = _Run(config, cells, folder, console, quiet=quiet, debug=debug)
+    runner = _Run(config, planned, cells, folder, console, quiet=quiet, debug=debug)
     with executor or open_executor(config.parallel, config.n_jobs, runner.say) as opened:
         return runner.run(opened, overrides)
 
@@ -131,7 +136,15 @@ class _Run:
     """State shared by the steps of a run."""
 
     def __init__(
-        self, config: RunConfig, cells: list[Cell], folder: Path, console: Console, *, quiet: bool, debug: bool
+        self,
+        config: RunConfig,
+        planned: Sequence[Cell],
+        cells: list[Cell],
+        folder: Path,
+        console: Console,
+        *,
+        quiet: bool,
+        debug: bool,
     ) -> None:
         self.config = config
         self.console = console
@@ -139,9 +152,14 @@ class _Run:
         self.debug = debug
         self.cells = cells
         self.store = Store(folder)
+        self.configurations = configurations(planned)
         self.scores = ScoreStore(folder, fresh=config.force)
         self.outcome = Outcome()
         self.next_rebuild = 0.0
+        self.edited = False
+        """True if a source file or metric file has changed since it was hashed."""
+        self.failed_candidates: list[str] = []
+        """Descriptions of the cells for which some candidates, but not all, have failed."""
 
     def run(self, executor: Executor, overrides: Sequence[str]) -> Outcome:
         started = time.monotonic()
@@ -150,17 +168,22 @@ class _Run:
         if damaged := self.store.damaged(cell.key for cell in cells):
             self.say(f"{damaged_cells(damaged)} They are computed again.", style="yellow")
         previous = self.store.read_manifest()
+        self.configurations = texts(previous.get("configurations")) | self.configurations
         self._fetch(cells)
-        self.store.write_manifest(manifest(self.config, executor.n_workers, previous, overrides))
+        if cells and (self.store.folder / "records.csv").exists():
+            self._rebuild()  # without rows of other settings than those of the manifest
+        content = manifest(self.config, executor.n_workers, previous, overrides, self.configurations)
+        self.store.write_manifest(content)
         self.outcome.n_found = n_found = len(self.cells) - len(cells)
         with ProgressFile(self.store.folder, len(self.cells), n_found, executor.n_workers) as self.progress:
             try:
                 self._compute(cells)
             except BaseException:
-                self._rebuild()
+                with suppress(KlrBenchError):  # the reason for the stop is more important
+                    self._rebuild()
                 n_folds, n_open = len(group_folds(cells)), len(self.scores.to_score(cells))
                 folds = f"; {n_folds - n_open} of {n_folds} selection folds have been scored" if n_folds else ""
-                self.say(f"stopped: {self._count()}{folds}. Run the same command again to continue.", style="yellow")
+                self.say(f"stopped: {self._count()}{folds}. {self._again('continue')}", style="yellow")
                 raise
             self._close(time.monotonic() - started)
         self.outcome.score = self._mean_score()
@@ -231,23 +254,37 @@ class _Run:
 
         Items that another run in the same folder has finished in the meantime are counted but not computed.
         """
-        finished: list[Item] = []
-        with closing(self.executor.run(self._tasks(items, finished))) as results:
+        skipped: list[tuple[Item, Failure | None]] = []
+        with closing(self.executor.run(self._tasks(items, skipped))) as results:
             for task, result in results:
-                yield task.item, result
-        for item in finished:
+                self.edited = forget_edited() or self.edited
+                yield task.item, self._failure(task.item) or result
+        for item, failure in skipped:
+            if failure:
+                yield item, failure
+                continue
             self.outcome.n_found += isinstance(item, Cell)
             self._end(item)
 
-    def _tasks(self, items: Sequence[Item], finished: list[Item]) -> Iterator[Task]:
-        """Yield a task for each fold or cell; append the items already finished to `finished`."""
+    def _tasks(self, items: Sequence[Item], skipped: list[tuple[Item, Failure | None]]) -> Iterator[Task]:
+        """Yield a task for each fold or cell; append those already finished or refused to `skipped`."""
         for item in items:
             call = self._call(item)
-            if call is None:
-                finished.append(item)
+            failure = self._failure(item) if call else None
+            if call is None or failure:
+                skipped.append((item, failure))
             else:
                 self.progress.begin(item)
                 yield Task(item, call)
+
+    def _failure(self, item: Fold | Cell) -> Failure | None:
+        """Return a failure if the code or metric files that the key depends on have been edited during the run."""
+        if not self.edited:
+            return None
+        with suppress(KlrBenchError):  # a file is invalid or was removed
+            if is_current(item):
+                return None
+        return Failure("error", EDITED)
 
     def _call(self, item: Fold | Cell) -> partial[Any] | None:
         """Return the call that computes a fold or cell, or None if it is already finished."""
@@ -258,6 +295,10 @@ class _Run:
         chosen = self.scores.choice(item)
         if chosen is None:
             return partial(failed_cell_file, item, "error", self.scores.failure_message(item))
+        if failures := self.scores.failures(item):
+            self.failed_candidates.append(
+                f"{item.describe()} ({len(failures)} of {len(item.candidates)}: {failures[0]})"
+            )
         if item.source.is_stream:
             return partial(run_stream, item, chosen, self.store.folder)
         n_left = len(self.cells) - self.outcome.n_found - self.outcome.n_computed - self.outcome.n_failed
@@ -282,23 +323,33 @@ class _Run:
                 self.console.print(result.traceback, style="red", markup=False)
             self._end(item, result.record)
         if time.monotonic() > self.next_rebuild:
-            self._rebuild()
+            with suppress(LockedError):  # the next rebuild lists the cell
+                self._rebuild(timeout_s=REBUILD_INTERVAL_S)
 
-    def _rebuild(self) -> list[str]:
+    def _rebuild(self, timeout_s: float | None = None) -> list[str]:
         started = time.monotonic()
-        notes = self.store.rebuild({cell.config_hash for cell in self.cells}).notes()
-        ended = time.monotonic()
-        self.next_rebuild = ended + max(REBUILD_INTERVAL_S, (ended - started) / REBUILD_SHARE)
-        return notes
+        try:
+            return self.store.rebuild(self.configurations, timeout_s).notes()
+        finally:
+            ended = time.monotonic()
+            self.next_rebuild = ended + max(REBUILD_INTERVAL_S, (ended - started) / REBUILD_SHARE)
 
     def _count(self) -> str:
         done = self.outcome.n_computed + self.outcome.n_found
         counts = f"{done} of {len(self.cells)} cells are finished ({self.outcome.n_found} by earlier runs)"
         return counts + (f", {self.outcome.n_failed} failed" if self.outcome.failed else "")
 
+    def _again(self, purpose: str) -> str:
+        """Return advice; with force=true the same command would also compute the finished cells again."""
+        return f"Run the same command again{', but without force=true,' if self.config.force else ''} to {purpose}."
+
     def _close(self, seconds: float) -> None:
         for note in self._rebuild():
             self.say(note)
+        if self.failed_candidates:
+            cells = shortened(", ".join(self.failed_candidates), MAX_MESSAGE_LENGTH)
+            advice = "Add force=true to compute all cells again."
+            self.say(f"Another candidate was chosen where some have failed: {cells}. {advice}", style="yellow")
         for record in self.outcome.failed:
             method = f"{record.algorithm} {variant_text(record.variant)}".strip()
             text = f"{record.status}: {method} on {record.dataset}, repeat {record.repeat}: {record.message}"
@@ -306,7 +357,7 @@ class _Run:
         records = Path(self.config.results_dir) / self.config.name / "records.csv"
         self.say(f"{self._count()}; {seconds:.1f} s. Results: {records}")
         if self.outcome.failed:
-            self.say("Run the same command again to retry the failed cells.")
+            self.say(self._again("retry the failed cells"))
 
     def _mean_score(self) -> float | None:
         keys, metric = {cell.key for cell in self.cells}, self.config.selection.score
@@ -317,6 +368,12 @@ class _Run:
     def say(self, text: str, style: str | None = None) -> None:
         if not self.quiet:
             self.console.print(text, style=style)
+
+
+def configurations(cells: Sequence[Cell]) -> dict[str, str]:
+    """Return the hashes of the configurations of cells, keyed by method and data set."""
+    named = {method_name(cell.source.name, cell.algorithm, json.dumps(dict(cell.variant))): cell for cell in cells}
+    return {name: cell.config_hash for name, cell in named.items()}
 
 
 def rounds(cells: Sequence[Cell], folds: Sequence[Fold], n_cells: int) -> Iterator[tuple[list[Fold], list[Cell]]]:

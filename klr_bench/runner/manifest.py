@@ -17,6 +17,7 @@ from klr_bench.config import locations as config_files
 from klr_bench.config.changes import changed_settings, recorded
 from klr_bench.config.models import RunConfig
 from klr_bench.metrics.labels import user_metrics
+from klr_bench.results.store import texts
 from klr_bench.runner.machine import cpu_name
 from klr_bench.version import __version__
 
@@ -25,11 +26,16 @@ LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "pandas", "joblib", "hyd
 
 
 def manifest(
-    config: RunConfig, n_jobs: int, previous: Mapping[str, Any], overrides: Sequence[str] = ()
+    config: RunConfig,
+    n_jobs: int,
+    previous: Mapping[str, Any],
+    overrides: Sequence[str] = (),
+    configurations: Mapping[str, str] | None = None,
 ) -> dict[str, object]:
     """Return the manifest of a run as a dict.
 
-    `previous` is the manifest of an earlier run in the same folder, or {}.
+    `previous` is the manifest of an earlier run in the same folder, or {}; `configurations` has the hashes of the
+    configurations of all runs in the folder, keyed by method and data set.
     """
     own_metrics = user_metrics(config.metrics or (), config_files.folders())
     commit, changed = git_state(Path(__file__).parents[1])
@@ -57,6 +63,7 @@ def manifest(
             "threads_per_worker": "1, and more for the last cells" if config.parallel.spare_threads else 1,
             "memory_gb": round(psutil.virtual_memory().total / 2**30, 1),
         },
+        "configurations": dict(configurations or {}),
         "own_metrics": {name: metric.description() for name, metric in own_metrics.items()},
         "labels": {
             group: labels[group] | {stem: entry.label for stem, entry in entries.items()}
@@ -76,10 +83,9 @@ def _changes(
 
 def _labels(previous: Mapping[str, Any], group: str) -> dict[str, str]:
     try:
-        entries = dict(previous["labels"][group])
-    except (KeyError, TypeError, ValueError):
+        return texts(previous["labels"][group])
+    except (KeyError, TypeError):
         return {}
-    return {stem: label for stem, label in entries.items() if isinstance(stem, str) and isinstance(label, str)}
 
 
 def git_state(folder: Path) -> tuple[str | None, list[str]]:
@@ -93,7 +99,8 @@ def git_state(folder: Path) -> tuple[str | None, list[str]]:
 
     def git(*arguments: str) -> str:
         command = ["git", "-C", str(root), *arguments]
-        return subprocess.run(command, capture_output=True, encoding="utf-8", check=True, timeout=10).stdout
+        output = subprocess.run(command, capture_output=True, check=True, timeout=10).stdout
+        return output.decode("utf-8", "backslashreplace")  # the name of a file may be any bytes
 
     try:
         commit = git("rev-parse", "HEAD").strip()

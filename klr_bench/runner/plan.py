@@ -5,7 +5,7 @@ Keys are content hashes: two cells, or two folds, have equal keys if and only if
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
@@ -70,8 +70,13 @@ class Source:
     repeat: int
 
     def load(self, progress: Progress | None = None) -> Dataset:
-        """Return the data set; fetch and parse it if it is not in the cache."""
-        return load(self.stem, self.spec, cache=self.cache, mirror=self.mirror, progress=progress)
+        """Return the data set; fetch and parse it if it is not in the cache.
+
+        Raises KlrBenchError if a file of the data set has changed since the run was planned.
+        """
+        dataset = load(self.stem, self.spec, cache=self.cache, mirror=self.mirror, progress=progress)
+        self._compare(dataset.hash)
+        return dataset
 
     @property
     def is_stream(self) -> bool:
@@ -86,8 +91,11 @@ class Source:
 
     def check_unchanged(self) -> None:
         """Raise KlrBenchError if a file of the data set has changed since the run was planned."""
-        if dataset_hash(self.stem, self.spec) != self.data_key:
-            fail(f"{self.name}: a file changed while it was being read; run the same command again.")
+        self._compare(dataset_hash(self.stem, self.spec))
+
+    def _compare(self, present: str) -> None:
+        if present != self.data_key:
+            fail(f"{self.name}: its data have changed since the run was planned; run the same command again.")
 
     def content(self) -> dict[str, object]:
         """Return the values to hash: those that determine the training and test arrays."""
@@ -246,9 +254,6 @@ def _methods(config: RunConfig, *, construct: bool) -> list[Method]:
     """
     methods = []
     user_metrics = _file_hashes(config.metrics or ())
-    score = config.selection.score
-    # A score also depends on the direction of its metric, or on the source file of a user metric.
-    score_key: Parameters = {score: METRICS[score].better} if score in METRICS else _file_hashes([score])
     for stem, algorithm in config.algorithms.items():
         sweep = config.sweep.get(stem, {})
         for values in product(*sweep.values()):
@@ -256,7 +261,7 @@ def _methods(config: RunConfig, *, construct: bool) -> list[Method]:
             fixed = {name: value for name, value in variant.items() if value != LEFT_TO_SELECTION}
             grid = {name: list(values) for name, values in algorithm.grid.items() if name not in fixed}
             estimator = {**algorithm.estimator, **fixed}
-            choices = _candidates(algorithm, candidates(estimator, grid), score_key)
+            choices = _candidates(algorithm, candidates(estimator, grid), config.selection.score)
             check_candidates(stem, [choice.chosen for choice in choices], construct=construct)
             if algorithm.selected_as:
                 scored = [choice.estimator for choice in choices]
@@ -279,15 +284,32 @@ def _methods(config: RunConfig, *, construct: bool) -> list[Method]:
     return methods
 
 
-def _candidates(
-    algorithm: AlgorithmConfig, estimators: Sequence[EstimatorSpec], score_key: Parameters
-) -> tuple[Candidate, ...]:
+def _candidates(algorithm: AlgorithmConfig, estimators: Sequence[EstimatorSpec], score: str) -> tuple[Candidate, ...]:
     limit, choices = algorithm.time_limit_s, []
     for chosen in estimators:
         scored = {**chosen, **algorithm.selected_as}
-        key = content_hash([scored, source_hash(scored[TARGET]), limit, score_key])
-        choices.append(Candidate(scored, limit, key, chosen))
+        choices.append(Candidate(scored, limit, _candidate_key(scored, limit, score), chosen))
     return tuple(choices)
+
+
+def _candidate_key(estimator: EstimatorSpec, time_limit_s: float | None, score: str) -> str:
+    # A score also depends on the direction of its metric, or on the source file of a user metric.
+    score_key: Parameters = {score: METRICS[score].better} if score in METRICS else _file_hashes([score])
+    return content_hash([estimator, source_hash(estimator[TARGET]), time_limit_s, score_key])
+
+
+def is_current(item: Fold | Cell) -> bool:
+    """Return True if the present source code and metric files still give a fold or cell its key.
+
+    Raises KlrBenchError if a module is missing or invalid.
+    """
+    score = item.selection.score
+    choices = tuple(
+        replace(choice, key=_candidate_key(choice.estimator, choice.time_limit_s, score)) for choice in item.candidates
+    )
+    if isinstance(item, Fold):
+        return choices == item.candidates and replace(item).key == item.key
+    return replace(item, candidates=choices, user_metrics=_file_hashes(item.user_metrics)).key == item.key
 
 
 def check_candidates(
@@ -317,6 +339,6 @@ def group_folds(cells: Sequence[Cell]) -> list[Fold]:
     return [replace(fold, candidates=tuple(by_key.values())) for fold, by_key in groups.values()]
 
 
-def _file_hashes(names: Sequence[str]) -> dict[str, str]:
+def _file_hashes(names: Iterable[str]) -> dict[str, str]:
     files = metric_files(config_files.folders())
     return {name: file_hash(files[name]) for name in names if name in files}

@@ -2,7 +2,8 @@
 
 results/<experiment>/selections/<key of the fold>/<key of the candidates>.json  [crc32, {key of a candidate: score}]
 
-A score depends only on the fold and the candidate, so a run computes only the missing scores.
+A score depends only on the fold and the candidate, so a run computes only the missing scores.  Failed fits are not
+stored: the next run that needs their scores tries them again.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from klr_bench.metrics.labels import METRICS
 from klr_bench.metrics.metric import Metric
 from klr_bench.results.keys import content_hash
 from klr_bench.runner.plan import Cell, Fold, group_folds
-from klr_bench.runner.selection import FAILED, MAX_REASON_LENGTH, Score, choose
+from klr_bench.runner.selection import FAILED, Score, choose
 
 MAX_SCORE = 1e300
 """Maximum absolute value of a score; sums of scores stay finite."""
@@ -51,7 +52,8 @@ class ScoreStore:
     def write(self, fold: Fold, scores: Sequence[Score]) -> None:
         """Save the scores of the candidates of a fold."""
         by_key = {candidate.key: score for candidate, score in zip(fold.candidates, scores, strict=True)}
-        write_checked_json(self._folder / fold.key / f"{content_hash(sorted(by_key))}.json", by_key)
+        if stored := {key: score for key, score in by_key.items() if not isinstance(score, dict)}:
+            write_checked_json(self._folder / fold.key / f"{content_hash(sorted(stored))}.json", stored)
         self._scores(fold).update(by_key)
 
     def choice(self, cell: Cell) -> EstimatorSpec | None:
@@ -61,9 +63,14 @@ class ScoreStore:
         best = choose(self._table(cell), cell.selection.tolerance)
         return None if best is None else cell.candidates[best].chosen
 
+    def failures(self, cell: Cell) -> list[str]:
+        """Return the reason of each candidate whose fit has failed in this run."""
+        reasons = ([score[FAILED] for score in row if isinstance(score, dict)] for row in self._table(cell))
+        return [failed[0] for failed in reasons if failed]
+
     def failure_message(self, cell: Cell) -> str:
         """Return the error message of a cell for which every candidate has failed."""
-        reasons = [score[FAILED] for row in self._table(cell) for score in row if isinstance(score, dict)]
+        reasons = self.failures(cell)
         limit = cell.candidates[0].time_limit_s
         within = f" within time_limit_s={limit:g}" if limit and not reasons else ""
         message = f"none of the {len(cell.candidates)} candidates in the grid could be fitted in every fold{within}"
@@ -87,12 +94,9 @@ class ScoreStore:
 def is_score(score: object, metric: Metric | None) -> bool:
     """Return True if a value read from a file is a valid selection score.
 
-    A score is a finite number, None or {FAILED: reason}; a metric for which lower is better is negated.
-    `metric` is None if its valid range is unknown.
+    A score is a finite number or None; a metric for which lower is better is negated.  `metric` is None if its valid
+    range is unknown.
     """
-    if isinstance(score, dict):
-        reason = score.get(FAILED)
-        return len(score) == 1 and isinstance(reason, str) and len(reason) <= MAX_REASON_LENGTH
     if score is None:
         return True
     if not isinstance(score, int | float) or isinstance(score, bool) or not abs(score) < MAX_SCORE:

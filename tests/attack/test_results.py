@@ -22,8 +22,9 @@ from klr_bench.report.manifest import read_manifest
 from klr_bench.report.papers.model import Paper, Printed
 from klr_bench.report.papers.reading import _warn, read_lines, read_paper
 from klr_bench.report.render.terminal import MOST_GRIDS
+from klr_bench.results.record import CellFile
 from tests.attack import promise
-from tests.report.folders import record, write
+from tests.report.folders import record, write, write_cells
 
 Place = tuple[str | int, ...]
 
@@ -87,8 +88,8 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("attack")
     rows = [record("nc", "R=1.0", 0, dataset="moons", accuracy=0.9, n_support=9, n_train=80, n_trees=3)]
     traces, bins = [(1, 0.1, "accuracy", 0.5), (9, 0.2, "accuracy", 0.9)], [(0, 50, 0.02, 0.04)]
-    folder = write(root / "results" / "mine", rows, CONFIG, traces=traces, bins=bins)
-    (folder / "rows.csv").write_text("key,x1,x2,label\nnc-R=1.0-0,0.5,0.5,1\n", encoding="utf-8")
+    cells = [CellFile(row, "c", 1.0, traces, bins, [(0.5, 0.5, 1)]) for row in rows]
+    folder = write_cells(root / "results" / "mine", cells, CONFIG)
     (folder / "manifest.yaml").write_text(yaml.safe_dump(MANIFEST), encoding="utf-8")
     paper = root / "configs" / "paper" / "own"
     paper.mkdir(parents=True)

@@ -12,6 +12,8 @@ from klr_bench.cli import main
 from klr_bench.config.models import RunConfig
 from klr_bench.errors import KlrBenchError
 from klr_bench.files import read_checked_json, write_checked_json
+from klr_bench.report.load import read_results
+from klr_bench.results import archive as archives
 from klr_bench.results.merge import MACHINE_METRICS, merge
 from klr_bench.results.store import Store
 from tests.config.composing import altered
@@ -91,6 +93,58 @@ def test_a_difference_is_a_conflict_and_the_first_result_counts(
     pd.testing.assert_frame_equal(records(tmp_path / "all"), records(whole))
     assert main(["merge", str(tmp_path / "other"), f"into={tmp_path / 'all'}"]) == 1
     assert "accuracy" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("order", [1, -1])
+@pytest.mark.parametrize("part", [["nc"], ["nc", "oskl"]])
+def test_other_settings_are_a_conflict_and_the_first_count(
+    whole: Path, config: RunConfig, tmp_path: Path, part: list[str], order: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    changes = {"kernel": altered(config.kernel, percentile=5.0), "repeats": 1, "results_dir": str(tmp_path / "other")}
+    algorithms = {name: config.algorithms[name] for name in part}
+    small.run(altered(config, algorithms=algorithms, **changes), overrides=["kernel.percentile=5.0"])
+    sources = [str(whole), str(tmp_path / "other")][::order]
+    assert main(["merge", *sources, f"into={tmp_path / 'all'}"]) == 1
+    said = " ".join(capsys.readouterr().out.split())
+    names = ", ".join(f"{name} on small" for name in part)
+    assert f"other settings, code or versions than before, so these cells are not listed: {names}" in said
+    assert "cells of older configurations are omitted" in said
+    n_repeats = {name: 1 if name in part and order < 0 else 3 for name in config.algorithms}
+    assert read_results(tmp_path / "all" / "tiny").records.algorithm.value_counts().to_dict() == n_repeats
+    assert Store(tmp_path / "all" / "tiny").read_manifest()["changes"] == ["kernel.percentile=5.0"]
+
+
+@pytest.mark.parametrize("into", ["all", "all.csv", "all.zip"])
+def test_empty_shards_are_skipped(
+    whole: Path, config: RunConfig, tmp_path: Path, into: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    empty = [run(config, tmp_path / f"shard{k}", shard=f"{k}/8") for k in (7, 8)]
+    killed = tmp_path / "killed" / "tiny"
+    killed.mkdir(parents=True)
+    shutil.copy(empty[0] / "tiny" / "manifest.yaml", killed)
+    sources = [*map(str, empty), str(whole), str(killed.parent)]
+    assert main(["merge", *sources, f"into={tmp_path / into}"]) == 0
+    assert capsys.readouterr().err.count("not merged, because no cell has been computed there") == 3
+    if into == "all":
+        pd.testing.assert_frame_equal(records(tmp_path / "all"), records(whole))
+    assert main(["merge", *map(str, empty), f"into={tmp_path / f'none-{into}'}"]) == 2
+    assert "no cell has been computed in any of them" in capsys.readouterr().err
+    assert not (tmp_path / f"none-{into}").exists()
+
+
+def test_an_archive_can_be_read(
+    whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number, (place, source) in enumerate([(whole / "tiny", "."), (whole, "tiny"), (whole, "."), (whole, "tiny/.")]):
+        monkeypatch.chdir(place)
+        archive = tmp_path / f"{number}.zip"
+        assert main(["merge", source, f"into={archive}"]) == 0
+        assert main(["report", "experiment=tiny", f"results_dir={archive}", f"output={tmp_path / 'report'}"]) == 0
+    size = sum((whole / "tiny" / name).stat().st_size for name in archives.FILES if (whole / "tiny" / name).exists())
+    monkeypatch.setattr(archives, "LARGEST", size - 1)
+    assert main(["merge", str(whole), f"into={tmp_path / 'large.zip'}"]) == 2
+    assert f"expected runs of at most {size - 1:,} bytes in total, got {size:,}" in capsys.readouterr().err
+    assert not (tmp_path / "large.zip").exists()
 
 
 def test_a_finished_cell_replaces_a_failed_one(whole: Path, tmp_path: Path) -> None:

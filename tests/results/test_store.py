@@ -30,7 +30,8 @@ from klr_bench.report.load import load_results, read_results
 from klr_bench.results import store as store_module
 from klr_bench.results.record import COLUMNS, SCHEMA_VERSION, TRACE_COLUMNS, CellFile, Record
 from klr_bench.results.store import Store, Summary
-from klr_bench.results.variants import Variant, read_variant
+from klr_bench.results.variants import Variant, method_name, read_variant
+from tests.conftest import needs_proc
 
 ROOT = Path(__file__).resolve().parents[2]
 TRACES = [(10, 0.5, "accuracy", 0.75), (20, 1.0, "accuracy", 0.8)]
@@ -153,8 +154,9 @@ def test_only_the_newest_configuration_of_a_method_is_listed(tmp_path: Path) -> 
     assert summary.notes() == [
         "2 cells of older configurations are omitted: oskl G=2 on magic (2 of configuration old)."
     ]
-    store.rebuild(current={"old"})
-    assert [row["key"] for row in rows(store)] == ["old0", "old1", "other"], "those that the present run asks for"
+    for config, keys in (("old", ["old0", "old1", "other"]), ("none yet", ["other"])):
+        store.rebuild(current={'oskl {"G": 2} on magic': config})
+        assert [row["key"] for row in rows(store)] == keys, "those that the present run asks for"
 
 
 DAMAGE = [
@@ -378,6 +380,72 @@ def test_a_table_that_lacks_a_cell_is_an_error(built: Path) -> None:
     (built / "records.csv").write_text("".join((built / "records.csv").read_text().splitlines(keepends=True)[:2]))
     with pytest.raises(KlrBenchError, match=r"records\.csv: expected a row for cells/k1\.json, got none\. Run"):
         read_results(built)
+
+
+@pytest.mark.parametrize("part", ["traces", "reliability", "rows"])
+@pytest.mark.parametrize("change", ["value", "removed", "added", "another spelling"])
+def test_all_tables_are_compared_with_the_cells(built: Path, part: str, change: str) -> None:
+    write(Store(built), record("k1", repeat=1), "c", 1.0, TRACES, BINS, ROWS)
+    Store(built).rebuild()
+    path = built / f"{part}.csv"
+    assert len(read_results(built).records) == 2
+    header, first, *others = path.read_text().splitlines()
+    key, number, *values = first.split(",")
+    lines = {
+        "value": [",".join([key, f"{float(number) + 1:g}", *values]), *others],
+        "removed": others,
+        "added": [first, first, *others],
+        "another spelling": [",".join([key, f"{number}{'' if '.' in number else '.'}0", *values]), *others],
+    }
+    path.write_text("".join(f"{line}\n" for line in (header, *lines[change])))
+    if change == "another spelling":
+        assert len(getattr(read_results(built), part)) == 1 + len(others)
+        return
+    with pytest.raises(KlrBenchError, match=rf"{part}\.csv: .*expected .* cells/k1\.json, got .*\. Run the experiment"):
+        read_results(built)
+    write(Store(built), record("k1", repeat=1))
+    Store(built).rebuild()
+    assert getattr(read_results(built), part).empty, "nothing is left over when no cell has such rows"
+
+
+@pytest.mark.parametrize("method", [{"algorithm": "nc"}, {"dataset": "adult"}, {"variant": {"G": 4}}])
+def test_a_table_that_lacks_a_method_is_an_error(built: Path, method: dict[str, Any]) -> None:
+    write(Store(built), record("k1", **method), "current")
+    write(Store(built), record("k2", **method), "other", 2.0)
+    other = record(**method)
+    name = method_name(other.dataset, other.algorithm, json.dumps(dict(other.variant)))
+    for config, keys in (("current", {"k0", "k1"}), ("other", {"k0", "k2"}), ("none yet", {"k0"})):
+        Store(built).rebuild({name: config})
+        Store(built).write_manifest(MANIFEST | {"configurations": {name: config}})
+        assert set(read_results(built).records.key) == keys
+        header, *lines = (built / "records.csv").read_text().splitlines(keepends=True)
+        (built / "records.csv").write_text("".join([header, *(line for line in lines if line.startswith("k0,"))]))
+        if len(keys) == 1:
+            continue
+        with pytest.raises(KlrBenchError, match=r"records\.csv: expected a row for cells/k.\.json, got none\. Run"):
+            read_results(built)
+
+
+def test_rows_without_a_cell_are_counted_in_a_warning(built: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with (built / "records.csv").open("a") as file:
+        file.write(
+            (built / "records.csv").read_text().splitlines()[-1].replace("k0", "k1").replace(",0,", ",1,", 1) + "\n"
+        )
+    assert len(read_results(built).records) == 2
+    assert caplog.messages == [f"{built}: 1 rows of records.csv cannot be verified, because they have no cell."]
+
+
+@needs_proc
+def test_a_cell_with_a_read_error_is_named(built: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = built / "cells" / "k0.json"
+    path.unlink()
+    path.symlink_to("/proc/self/mem")
+    assert Store(built).damaged(["k0"]) == ["k0.json"]
+    assert not Store(built).finished("k0")
+    assert Store(built).load() == ([], ["k0.json"])
+    assert "Damaged cell files (1): k0.json." in Store(built).rebuild().notes()[0]
+    write(Store(built), record())
+    assert Store(built).finished("k0")
 
 
 def test_a_table_is_not_compared_with_cells_of_a_run_that_goes_on(built: Path) -> None:

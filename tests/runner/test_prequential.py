@@ -262,7 +262,7 @@ def test_a_file_that_changes_during_a_pass_is_refused_and_read_again(place, dist
     assert run("algorithm=[logged]", parallel="joblib") == 1
     (row,) = records().itertuples()
     assert row.status == "error"
-    assert "a file changed while it was being read" in row.message
+    assert "its data have changed since the run was planned" in row.message
     Path("log").unlink()
     assert run("algorithm=[logged]", parallel="joblib") == 0
     assert learned_rows() == [*range(0, 2500, 100)]

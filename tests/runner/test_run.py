@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -13,6 +14,8 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 import yaml
+from filelock import FileLock
+from rich.console import Console
 
 import klr_bench
 from klr_bench import runner
@@ -22,6 +25,7 @@ from klr_bench.datasets.splits import fold_rows
 from klr_bench.errors import KlrBenchError
 from klr_bench.files import read_checked_json, regular, write_checked_json
 from klr_bench.instantiate import build
+from klr_bench.report.load import read_results
 from klr_bench.results import keys
 from klr_bench.results.keys import file_hash, module_hash
 from klr_bench.runner import execute, fit, plan
@@ -29,6 +33,7 @@ from klr_bench.runner.bandwidth import distance_percentile
 from klr_bench.runner.manifest import git_state
 from klr_bench.runner.plan import group_folds, plan_cells
 from klr_bench.runner.scores import ScoreStore
+from klr_bench.runner.selection import FAILED
 from tests.config.composing import altered
 from tests.runner.small import MOONS, NC, OSKL, SMALL, SYNTHETIC, algorithm, made, only_cell, run, small_config, table
 
@@ -382,6 +387,30 @@ def test_only_added_learners_are_scored(config, monkeypatch):
     assert [len(fold.candidates) for fold in scored] == [4] * 12
 
 
+@pytest.mark.parametrize("n_failing", [1, 2, 3, 4])
+def test_failed_candidates_are_reported_and_tried_again(config, monkeypatch, n_failing):
+    scored = []
+
+    def score(fold):
+        scored.append(len(fold.candidates))
+        is_first = len(scored) <= 6  # 2 repeats of 3 folds
+        return [{FAILED: "MemoryError: for now"} if is_first else 0.9] * n_failing + [0.5] * (4 - n_failing)
+
+    monkeypatch.setattr(execute, "run_fold", lambda fold: score(fold)[: len(fold.candidates)])
+    alone = altered(config, algorithms={"nc": NC}, sweep={})
+    outcome, text = run(alone)
+    assert outcome.n_failed == (2 if n_failing == 4 else 0)
+    assert "MemoryError: for now" in text
+    assert ("nc on small, repeat 1 (" + f"{n_failing} of 4: " in text) == (n_failing < 4)
+    shutil.rmtree(Path(config.results_dir) / "tiny" / "cells")
+    assert run(alone)[0].n_failed == 0
+    assert scored == [4] * 6 + [n_failing] * 6
+    first = plan_cells(alone, Path("cache"))[0].candidates[0].chosen
+    assert all(
+        json.loads(params).items() >= {"R": first["R"], "eta": first["eta"]}.items() for params in table(alone).params
+    )
+
+
 def test_the_order_of_learners_does_not_change_results(config, finished):
     run(altered(config, algorithms={"oskl": OSKL, "nc": NC}, sweep={"oskl": {"G": [4, 1]}}))
     times = ["fit_time_s", "predict_time_s", "peak_memory_mb", "load"]
@@ -439,6 +468,72 @@ def test_a_run_lists_cells_of_its_configuration(done):
     assert table(done).params[0] != first
     run(done)
     assert table(done).params[0] == first
+
+
+@pytest.mark.parametrize("n_cells", [0, 1])
+@pytest.mark.parametrize("part", [["nc"], ["oskl"], ["nc", "oskl"]])
+def test_a_stopped_run_lists_no_rows_of_other_settings(done, monkeypatch, n_cells, part):
+    def row_configurations():
+        cells = [read_checked_json(path) for path in (Path(done.results_dir) / "tiny" / "cells").glob("*.json")]
+        configurations = {cell["record"]["key"]: cell["config_hash"] for cell in cells}
+        records = table(done)
+        return [(algorithm, configurations[key]) for key, algorithm in zip(records.key, records.algorithm, strict=True)]
+
+    def stop(*arguments):
+        during.append(row_configurations())
+        if len(during) > n_cells:
+            raise KeyboardInterrupt
+        return run_cell(*arguments)
+
+    before, during, run_cell = row_configurations(), [], execute.run_cell
+    algorithms = {name: done.algorithms[name] for name in part}
+    sweep = {name: values for name, values in done.sweep.items() if name in part}
+    other = altered(done, algorithms=algorithms, sweep=sweep, kernel=altered(done.kernel, percentile=5.0))
+    monkeypatch.setattr(execute, "run_cell", stop)
+    with pytest.raises(KeyboardInterrupt):
+        run(other, overrides=["kernel.percentile=5.0"])
+    planned = {cell.config_hash for cell in plan_cells(other, Path(done.data.cache))}
+    for rows in (*during, row_configurations()):
+        assert {config for name, config in rows if name in part} <= planned
+        assert [row for row in rows if row[0] not in part] == [row for row in before if row[0] not in part]
+    assert len([row for row in row_configurations() if row[0] in part]) == n_cells
+    assert manifest_of(done)["changes"] == ["kernel.percentile=5.0"]
+    if len(row_configurations()):
+        read_results(Path(done.results_dir) / "tiny")
+    monkeypatch.undo()
+    run(done)
+    assert sorted(row_configurations()) == sorted(before)
+
+
+@pytest.mark.parametrize("force", [True, False])
+def test_a_stopped_or_failed_run_says_how_to_go_on(config, monkeypatch, force):
+    def stop(*arguments):
+        raise error
+
+    monkeypatch.setattr(execute, "run_cell", stop)
+    expected = f"Run the same command again{', but without force=true,' if force else ''} to"
+    error = ValueError("no fit")
+    assert f"{expected} retry the failed cells." in run(altered(config, force=force))[1]
+    error = KeyboardInterrupt()
+    console = Console(record=True, width=300, file=io.StringIO())
+    with pytest.raises(KeyboardInterrupt):
+        runner.run(altered(config, force=force), console=console)
+    assert f"{expected} continue." in console.export_text()
+
+
+def test_a_lock_in_the_middle_of_a_run_is_harmless(config, monkeypatch):
+    def run_locked(*arguments):
+        calls.append(arguments)
+        lock.acquire()
+        if len(calls) == 6:
+            lock.release(force=True)
+        return run_cell(*arguments)
+
+    lock, calls, run_cell = FileLock(Path(config.results_dir) / "tiny" / ".lock"), [], execute.run_cell
+    monkeypatch.setattr(execute, "run_cell", run_locked)
+    monkeypatch.setattr(execute, "REBUILD_INTERVAL_S", 0.01)
+    outcome, _ = run(config)
+    assert (outcome.n_computed, len(table(config))) == (6, 6)
 
 
 def test_a_dry_run_writes_nothing(config, finished):
@@ -550,9 +645,12 @@ def test_the_manifest_names_the_changed_files_of_the_package(tmp_path):
     for file in (files[0], tmp_path / "package/a new one.py", files[-1]):
         file.write_text("2")
     files[2].unlink()
+    if sys.platform == "linux":
+        Path(os.fsdecode(bytes(tmp_path / "configs") + b"/\xff")).touch()
     commit, changed = git_state(tmp_path / "package")
     assert len(commit) == 40
-    assert changed == ["configs/tiny.yaml", "package/a new one.py", "package/solver.py"]
+    added = ["configs/\\xff"] if sys.platform == "linux" else []
+    assert changed == [*added, "configs/tiny.yaml", "package/a new one.py", "package/solver.py"]
 
 
 def test_damaged_scores_are_ignored(tmp_path):

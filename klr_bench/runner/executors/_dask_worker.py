@@ -16,7 +16,7 @@ from klr_bench.errors import KlrBenchError
 from klr_bench.files import expanded, replace_file
 from klr_bench.runner import machine
 from klr_bench.runner.executors import Failure, call_safely
-from klr_bench.runner.plan import Cell, Fold, Source
+from klr_bench.runner.plan import Cell, Fold, Source, is_current
 
 OTHER_CODE, NO_DATA = "other code", "no data"
 """Statuses of a task that a worker cannot run, because the worker's code differs or the data cannot be obtained."""
@@ -30,13 +30,13 @@ def run_here(item: Fold | Cell, call: partial[Any]) -> Any:
     """
     machine.follow(os.getppid())  # all workers on this machine have this parent
     try:
-        key = replace(item).key  # a copy computes its key again, which depends on the code of this worker
+        has_same_code = is_current(item)
     except KlrBenchError as error:
         return Failure(
             OTHER_CODE,
             f"{error} Install the files and packages of the machine that started the run, and restart the worker.",
         )
-    if key != item.key:
+    if not has_same_code:
         message = "the worker's code differs from the code of the run. Install the same code, and restart the worker."
         return Failure(OTHER_CODE, message)
     source = _local_source(item.source)
