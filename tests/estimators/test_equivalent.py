@@ -132,6 +132,49 @@ def test_a_row_of_weight_0_is_absent(name, seed, problem):
         np.testing.assert_array_equal(learner.decision_function(X), other.decision_function(X))
 
 
+CHUNKED = [name for name in WEIGHTED if hasattr(CLASSIFIERS[name], "partial_fit")]
+"""Classifiers that learn rows with weights one after the other, or in batches."""
+IN_BATCHES = {name for name in CHUNKED if "n_batches_" in CLASSIFIERS[name].__doc__}
+"""Classifiers for which each call of `partial_fit` is one batch of rows."""
+
+
+@pytest.mark.parametrize("name", sorted({*CHUNKED} - IN_BATCHES))
+@settings(max_examples=8)
+@given(problem=problems(), seed=st.integers(0, 2**32 - 1), cuts=st.sets(st.integers(1, 24), max_size=24))
+def test_weighted_rows_are_learned_alike_in_any_chunks(name, cuts, seed, problem):
+    X, y = problem
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    weights = np.random.default_rng(seed).choice([0.0, 0.1, 1.0, 3.0, 10.0], len(y))
+    weights[0] = 10.0
+    whole, parts = (small(model(name), gamma=0.5) for _ in range(2))
+    whole.partial_fit(X, y, classes=np.unique(y), sample_weight=weights)
+    for part in np.split(np.arange(len(y)), sorted(cuts)):
+        parts.partial_fit(X[part], y[part], classes=np.unique(y), sample_weight=weights[part])
+    assert_near(parts.decision_function(X), whole.decision_function(X), 1e-6)
+    for count in ("t_", "n_mistakes_", "n_updates_"):
+        np.testing.assert_array_equal(getattr(parts, count), getattr(whole, count))
+
+
+@pytest.mark.parametrize("name", WEIGHTED)
+@settings(max_examples=3)
+@given(problem=problems(), weight=st.sampled_from([0.1, 10.0]))
+def test_the_weight_of_a_class_matters_also_if_its_rows_come_alone(name, weight, problem):
+    X, y = problem
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    decisions = []
+    for of_last in (1.0, weight):
+        learner = small(model(name), gamma=0.5)
+        if name in CHUNKED:
+            for label in np.unique(y):
+                rows = y == label
+                weights = np.full(rows.sum(), of_last if label else 1.0)
+                learner.partial_fit(X[rows], y[rows], classes=np.unique(y), sample_weight=weights)
+        else:
+            learner.fit(X, y, sample_weight=np.where(y, of_last, 1.0))
+        decisions.append(learner.decision_function(X))
+    assert np.abs(decisions[1] - decisions[0]).max() > 1e-3 * np.abs(decisions[0]).max()
+
+
 def read_only(values):
     values = values.copy()
     values.setflags(write=False)

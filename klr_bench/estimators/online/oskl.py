@@ -96,7 +96,12 @@ class OSKL(OnlineClassifier):
 
     For one pass, the expected number of support vectors is bounded in terms of the loss of the best f, R^2 and the
     logarithm of the number of examples.  With more than two classes, which only the logit loss allows, |l'| is replaced by the length of the gradient and the sign by its
-    direction.  With weights w the probability is w |l'| / G, where G is at least the largest weight.
+    direction.
+
+    With weights w the probability is w |l'| / max(G, w) and the step -eta max(G, w) sign(l'), so that the expected step
+    is that of the weighted loss, whatever the weights of other rows.  Theorem 1 holds for the weighted loss if G is at
+    least the largest weight.  With another loss than logit, the probability is min(1, w) |l'| / G and the step
+    -eta G max(1, w) sign(l'), and the theorem needs weights up to 1.
 
     References
     ----------
@@ -145,11 +150,6 @@ class OSKL(OnlineClassifier):
         refuse_slope(self, t, "R")
 
     def _weight_factors(self, weights):
-        """Divide the draws by the weights; if a weight exceeds G, it replaces G."""
-        largest = float(weights.max(initial=0.0))
-        if self.loss != "logit" and largest > 1:
-            message = f"OSKL: sample weights above 1 require loss='logit'. The largest weight is {largest:g}."
-            raise ValueError(message)
-        raised = max(1.0, largest / self.G)
-        of_draws = np.divide(raised, weights, out=np.full(len(weights), np.inf), where=weights > 0)
-        return of_draws, None if self.eta is None else np.full(len(weights), raised)
+        """Divide the draws by the weights; the excess of w |l'| over G, where it may exceed G, multiplies the step."""
+        raised = np.maximum(1.0, weights / self.G if self.loss == "logit" else weights)
+        return np.divide(raised, weights, out=np.full(len(weights), np.inf), where=weights > 0), raised
