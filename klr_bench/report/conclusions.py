@@ -52,7 +52,9 @@ def on_numbers(matches: Sequence[Match]) -> list[str]:
 
 
 def _on_settings(n: Mapping[str, int]) -> str:
-    protocol = f"; {n[PROTOCOL]:,} were also computed with the paper's own protocol, and {n[AS_STATED]:,} of these agree"
+    protocol = (
+        f"; {n[PROTOCOL]:,} were also computed with the paper's own protocol, and {n[AS_STATED]:,} of these agree"
+    )
     return f"{n[CALIBRATED]:,} of {n[COMPARED]:,} have a calibrated setting (§){protocol if n[PROTOCOL] else ''}."
 
 

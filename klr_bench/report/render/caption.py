@@ -107,7 +107,9 @@ def _sources(table: Table, *, is_compared: bool) -> list[str]:
     marks = mark_sentences(table.compared_matches)
     inferred = {METRICS[match.printed.metric].title for match in table.compared_matches if match.has_inferred_spread}
     if inferred:
-        marks.append(f"The paper does not print the standard deviations of {join_names(sorted(inferred))}; they follow from others.")
+        marks.append(
+            f"The paper does not print the standard deviations of {join_names(sorted(inferred))}; they follow from others."
+        )
     others = [
         line_label(line)
         for block in table.blocks
