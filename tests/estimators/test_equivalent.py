@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import has_fit_parameter
 
+from klr_bench.estimators.core import checks
 from klr_bench.estimators.core.kernels import gamma_of
 from tests.estimators.samples import CLASSIFIERS, small
 
@@ -350,3 +351,38 @@ def test_nothing_remains_of_an_interrupted_or_refused_fit(name, n_classes):
             learner.predict(X)
         learner.partial_fit(X[:1], y[:1], classes=np.unique(y)).partial_fit(X[1:], y[1:])
         np.testing.assert_array_equal(learner.decision_function(X), expected)
+
+
+@pytest.mark.parametrize("n_rows", [1, 17])
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("name", sorted(name for name in CLASSIFIERS if hasattr(CLASSIFIERS[name], "partial_fit")))
+def test_nothing_remains_of_learning_that_failed(name, n_classes, n_rows):
+    random = np.random.default_rng(0)
+    X, y = random.standard_normal((40, 3)), np.arange(40) % n_classes
+    expected = model(name).partial_fit(X[:20], y[:20]).partial_fit(X[20:], y[20:]).decision_function(X)
+    learner, failing = model(name).partial_fit(X[:20], y[:20]), slice(23, 23 + n_rows)
+    for row in (20, 21, 22):
+        learner.partial_fit(X[[row]], y[[row]])
+    last = getattr(learner, "estimators_", [learner])[-1]  # those of other classes have learned the rows
+    engine = getattr(last, "_state", None)
+    if engine is not None:
+        engine.failure = lambda: (24, np.nan)
+    with pytest.raises(ValueError, match="not finite|Rounding errors"):
+        learner.partial_fit(X[failing] * (1e200 if engine is None else 1.0), y[failing])
+    with pytest.raises(NotFittedError):
+        learner.predict(X)
+    learner.partial_fit(X[:20], y[:20]).partial_fit(X[20:], y[20:])
+    np.testing.assert_array_equal(learner.decision_function(X), expected)
+
+
+@pytest.mark.parametrize("name", sorted(name for name in CLASSIFIERS if hasattr(CLASSIFIERS[name], "partial_fit")))
+def test_nothing_remains_of_a_result_that_is_not_finite(name, monkeypatch):
+    random = np.random.default_rng(0)
+    X, y = random.standard_normal((40, 3)), np.arange(40) % 2
+    learner = model(name).partial_fit(X, y)
+    monkeypatch.setattr(checks, "LEARNED", ("spoiled_",))
+    learner.spoiled_ = np.inf
+    with pytest.raises(ValueError, match="spoiled_ is not finite"):
+        learner.partial_fit(X, y)
+    with pytest.raises(NotFittedError):
+        learner.predict(X)

@@ -23,6 +23,10 @@ PAUSE_S = 1.0
 """Seconds between two progress lines with verbose=1; with a larger value each call prints a line."""
 
 
+class LearningFailed(ValueError):
+    """Learning from valid rows failed, possibly after the state has changed."""
+
+
 def checked_data(estimator, *data, **options):
     """Validate X, or X and y, and sum duplicate entries of a CSR matrix X.
 
@@ -39,10 +43,10 @@ def checked_data(estimator, *data, **options):
 
 
 def checked_fit(method):
-    """Decorate a fit method to raise ValueError if a fitted attribute is not finite.
+    """Decorate a fit method to raise LearningFailed if a fitted attribute is not finite.
 
-    An error or Ctrl-C in `fit` leaves an unfitted estimator, and so does all but a refusal (ValueError or TypeError) in
-    `partial_fit`, because the learned state may be damaged.
+    An error or Ctrl-C in `fit` leaves an unfitted estimator, and so does all but a refusal of arguments (TypeError, or
+    a ValueError other than LearningFailed) in `partial_fit`, because the learned state may be damaged.
     """
 
     @wraps(method)
@@ -52,7 +56,8 @@ def checked_fit(method):
                 result = method(self, *args, **kwargs)
             refuse_not_finite(self)
         except BaseException as error:
-            if method.__name__ == "fit" or not isinstance(error, (ValueError, TypeError)):
+            refused = isinstance(error, (ValueError, TypeError)) and not isinstance(error, LearningFailed)
+            if method.__name__ == "fit" or not refused:
                 self._clear()
             raise
         return result
@@ -61,13 +66,13 @@ def checked_fit(method):
 
 
 def refuse_not_finite(estimator):
-    """Raise ValueError if a fitted attribute is not finite."""
+    """Raise LearningFailed if a fitted attribute is not finite."""
     for name in LEARNED:
         value = getattr(estimator, name, None)
         if value is not None and not np.isfinite(value.data if sp.issparse(value) else value).all():
             why = "rows or parameters are too large for its precision; scale X, for example to [0, 1]"
             message = f"{type(estimator).__name__}: {name} is not finite: {why}."
-            raise ValueError(message)
+            raise LearningFailed(message)
 
 
 def checked_decision(method):

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import StrOptions
 
+from klr_bench.estimators.core.checks import LearningFailed
 from klr_bench.estimators.core.feature_weights import FEATURE_WEIGHTS
 from klr_bench.estimators.core.losses import LOSSES, derivative, sigmoid
 from klr_bench.estimators.core.parameters import COUNT, POSITIVE, estimator, parameter
@@ -30,7 +31,7 @@ def step_size(learner):
 
 
 def refuse_slope(learner, t, limit):
-    """Raise a ValueError stating that the derivative of the loss exceeds G at example t.
+    """Raise LearningFailed stating that the derivative of the loss exceeds G at example t.
 
     `limit` names a parameter whose smaller values avoid the error.
     """
@@ -38,7 +39,7 @@ def refuse_slope(learner, t, limit):
         f"{type(learner).__name__}: the derivative of the {learner.loss} loss exceeds G = {learner.G:g} in absolute "
         f"value at example number {t}. Use a larger G or a smaller {limit}."
     )
-    raise ValueError(message)
+    raise LearningFailed(message)
 
 
 @rule
