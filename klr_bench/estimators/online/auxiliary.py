@@ -59,8 +59,8 @@ class AuxiliaryKLR(OnlineClassifier):
     h : {"log_gamma", "log_one_plus_gamma", "hard_cutoff"}, default="log_gamma"
         The upper bound of the loss.  Zhang et al., AAAI 2012, table 2, have the first.
     aux_gamma : float, default=1.1
-        gamma >= 1 of the first two h; a larger one gives fewer support vectors.  2 agrees with the numbers of ICML 2013,
-        table 3.  From 2 on, confident rows are hardly ever learned from, which harms the probabilities.
+        gamma >= 1 of the first two h; a larger one gives fewer support vectors.  2 agrees with the numbers of ICML
+        2013, table 3.  From 2 on, confident rows are hardly ever learned from, which harms the probabilities.
     aux_delta : float, default=1.0
         delta of the third h; a smaller one gives fewer support vectors.  configs/experiment/oskl_losses_magic.yaml has
         1.

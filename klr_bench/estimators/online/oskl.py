@@ -69,8 +69,8 @@ class OSKL(OnlineClassifier):
     G : float, default=1.0
         Bound on |l'|; a larger G gives fewer support vectors, about in proportion to 1 / G.  It is at least 1 for the
         logit loss.  The paper compares 1, 2, 4 and 10; on MAGIC, accuracy falls by three points
-        (configs/experiment/oskl_magic.yaml).  The derivatives of the other losses have no bound in advance: an example whose
-        derivative exceeds G raises a ValueError, and the project's runs of them have G = 30
+        (configs/experiment/oskl_magic.yaml).  The derivatives of the other losses have no bound in advance: an example
+        whose derivative exceeds G raises a ValueError, and the project's runs of them have G = 30
         (configs/experiment/oskl_losses_magic.yaml).
     eta : float or None, default=None
         Step size > 0; None is the paper's, 0.9 / (L G), where L, with |l'| <= L l, is 1 for logit and exponential,
@@ -96,8 +96,8 @@ class OSKL(OnlineClassifier):
         \quad \operatorname{project}_R(f) = \min(1, R / \lVert f \rVert) f
 
     For one pass, the expected number of support vectors is bounded in terms of the loss of the best f, R^2 and the
-    logarithm of the number of examples.  With more than two classes, which only the logit loss allows, |l'| is replaced by the length of the gradient and the sign by its
-    direction.
+    logarithm of the number of examples.  With more than two classes, which only the logit loss allows, |l'| is replaced
+    by the length of the gradient and the sign by its direction.
 
     With weights w the probability is w |l'| / max(G, w) and the step -eta max(G, w) sign(l'), so that the expected step
     is that of the weighted loss, whatever the weights of other rows.  Theorem 1 holds for the weighted loss if G is at
