@@ -71,8 +71,8 @@ def unit_of(model, x, rows, n_features):
     """
     unit, places, n = np.ones(len(x)), model.layout.slices, len(rows)
     if not model.kernel.lazy:
-        places, v = weighted_sample(n, SAMPLE, rows.v)
-        X, *_ = rows.block(places)
+        sample, v = weighted_sample(n, SAMPLE, rows.v)
+        X, *_ = rows.block(sample)
         unit[model.layout.M : places["b"].stop] = 0.3 / (_deviation(model.kernel_values(x, X), v) or 0.3)
     unit[places["theta"]] = 0.1
     unit[places["u"]] = _spread(rows, n_features, model.kernel.lazy) or 1.0
