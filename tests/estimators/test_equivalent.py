@@ -1,5 +1,8 @@
 """Equivalent ways of asking every public classifier give equal answers, on data that Hypothesis chooses."""
 
+import warnings
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,7 +12,10 @@ from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import has_fit_parameter
 
-from klr_bench.estimators.core.kernels import gamma_of
+from klr_bench.estimators.batch import scaling
+from klr_bench.estimators.core import checks, kernels, threads
+from klr_bench.estimators.core.kernels import gamma_of, median_distance
+from klr_bench.estimators.core.rows import evenly_spaced, weighted_median, weighted_sample
 from tests.estimators.samples import CLASSIFIERS, small
 
 pytestmark = [
@@ -31,6 +37,15 @@ decides whether a step is skipped, which changed f of `PartitionedKLR` by 1.6 % 
 dual.SKIPPED = 0 in none; one of `KLR` by 0.8 % also without skipped steps.  40 iterations of `PrototypeKLR` enlarge the
 rounding of sparse rows, which are not centered.
 """
+ORDERLESS = {
+    "DualCDKLR": {"tol": 1e-9, "max_iter": 3000},
+    "PrimalCDKLR": {"tol": 1e-9, "max_iter": 3000},
+    "NystroemKLR": {"tol": 0.0},
+    "ImportVectorMachine": {"max_import_vectors": 5},
+    "L1KLR": {"tol": 1e-9, "max_iter": 3000},
+    "SparDCA": {"tol": 1e-9, "max_iter": 3000},
+}
+"""Solvers of problems with one solution, and settings that give it."""
 SCALED = {name for name in CLASSIFIERS if getattr(CLASSIFIERS[name], "_any_scale", False)}
 """Classifiers that divide the features by their standard deviations."""
 WEIGHTED = sorted(name for name in CLASSIFIERS if has_fit_parameter(CLASSIFIERS[name], "sample_weight"))
@@ -110,6 +125,16 @@ def test_float32_rows_give_nearly_the_same_model(name, problem):
     assert abs(accuracies[0] - accuracies[1]) <= (0.3 if name == "PartitionedKLR" else 0.15)
 
 
+@pytest.mark.parametrize("name", sorted(ORDERLESS))
+@settings(max_examples=3)
+@given(problem=problems())
+def test_float32_rows_give_the_same_decision_values(name, problem):
+    X, y = problem
+    X = ((X - X.mean(axis=0)) / X.std(axis=0)).astype(np.float32)
+    f, single = (model(name).set_params(**ORDERLESS[name]).fit(X.astype(dtype), y) for dtype in ("f8", "f4"))
+    assert_near(single.decision_function(X), f.decision_function(X), 1e-3)
+
+
 @pytest.mark.parametrize("name", WEIGHTED)
 @settings(max_examples=3)
 @given(problem=problems(), seed=st.integers(0, 2**32 - 1))
@@ -130,6 +155,50 @@ def test_a_row_of_weight_0_is_absent(name, seed, problem):
             if len(kept):
                 other.partial_fit(X[kept], y[kept], classes=np.unique(y), sample_weight=weights[kept])
         np.testing.assert_array_equal(learner.decision_function(X), other.decision_function(X))
+
+
+CHUNKED = [name for name in WEIGHTED if hasattr(CLASSIFIERS[name], "partial_fit")]
+"""Classifiers that learn rows with weights one after the other, or in batches."""
+IN_BATCHES = {name for name in CHUNKED if "n_batches_" in CLASSIFIERS[name].__doc__}
+"""Classifiers for which each call of `partial_fit` is one batch of rows."""
+
+
+@pytest.mark.parametrize("name", sorted({*CHUNKED} - IN_BATCHES))
+@settings(max_examples=8)
+@given(problem=problems(), seed=st.integers(0, 2**32 - 1), cuts=st.sets(st.integers(1, 24), max_size=24))
+def test_weighted_rows_are_learned_alike_in_any_chunks(name, cuts, seed, problem):
+    X, y = problem
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    weights = np.random.default_rng(seed).choice([0.0, 0.1, 1.0, 3.0, 10.0], len(y))
+    weights[0] = 10.0
+    whole, parts = (small(model(name), gamma=0.5) for _ in range(2))
+    whole.partial_fit(X, y, classes=np.unique(y), sample_weight=weights)
+    for part in np.split(np.arange(len(y)), sorted(cuts)):
+        parts.partial_fit(X[part], y[part], classes=np.unique(y), sample_weight=weights[part])
+    assert_near(parts.decision_function(X), whole.decision_function(X), 1e-6)
+    for count in ("t_", "n_mistakes_", "n_updates_"):
+        np.testing.assert_array_equal(getattr(parts, count), getattr(whole, count))
+
+
+@pytest.mark.parametrize("name", WEIGHTED)
+@settings(max_examples=3)
+@given(problem=problems())
+def test_the_weight_of_a_class_matters_also_if_its_rows_come_alone(name, problem):
+    X, y = problem
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    decisions = []
+    for of_last in (1.0, 0.1, 10.0):
+        learner = small(model(name), gamma=0.5)
+        if name in CHUNKED:
+            for label in np.unique(y):
+                rows = y == label
+                weights = np.full(rows.sum(), of_last if label else 1.0)
+                learner.partial_fit(X[rows], y[rows], classes=np.unique(y), sample_weight=weights)
+        else:
+            learner.fit(X, y, sample_weight=np.where(y, of_last, 1.0))
+        decisions.append(learner.decision_function(X))
+    for other in decisions[1:]:
+        assert np.abs(other - decisions[0]).max() > 1e-3 * np.abs(decisions[0]).max()
 
 
 def read_only(values):
@@ -185,6 +254,55 @@ def test_the_width_of_the_kernel_counts_a_row_as_often_as_its_weight_says(name, 
             assert gamma_of(gamma, rows, counts.astype(float)) == pytest.approx(expected, rel=1e-6)
 
 
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize("n", [20, 61, 200, 1000])
+@settings(max_examples=20)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_a_sample_counts_rows_by_their_weights(n, layout, seed):
+    random = np.random.default_rng(seed)
+    X, few = random.standard_normal((n, 3)), random.permutation(n)[:3]
+    ones, weights, counts = np.ones(n), np.full(n, 1e-9), random.integers(1, 11, n).astype(float)
+    weights[few] = [5.0, 7.0, 10.0]
+    places, of_rows = weighted_sample(n, 20, ones)
+    np.testing.assert_array_equal(places, evenly_spaced(n, 20))
+    np.testing.assert_array_equal(of_rows, np.ones(20))
+    places, of_rows = weighted_sample(n, 20, counts)
+    assert len(places) == 20
+    if n > 20:
+        shares = np.searchsorted(np.cumsum(counts), counts.sum() * np.arange(1, 5) / 4)  # quarters of the weight
+        for quarter, last in enumerate(shares, 1):
+            assert abs(np.count_nonzero(places <= last) - 5 * quarter) <= 1 + counts[last] * 20 / counts.sum() + 20 / n
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kernels, "MEDIAN_ROWS", 20)
+        patch.setattr(scaling, "SPREAD_ROWS", 20)
+        assert gamma_of("median", layout(X), ones) == gamma_of("median", layout(X))
+        distances = np.linalg.norm(X[few] - X[few][:, None], axis=-1)
+        found = median_distance(layout(X), weights)
+        assert n == 20 or np.isclose(found, distances).any()
+        limits = scaling.Scaling.of(layout(X), weights).limits.mean(axis=0)
+        np.testing.assert_allclose(limits, [weighted_median(x, weights[few]) for x in X[few].T], rtol=1e-6)
+
+
+SHARES = st.floats(0.72, 0.95)
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix])
+@settings(max_examples=30)
+@given(seed=st.integers(0, 2**32 - 1), share=SHARES, d=st.integers(1, 60), offset=st.sampled_from([0.0, 1.0, 1e4]))
+def test_equal_rows_have_the_distance_0(layout, offset, d, share, seed):
+    random = np.random.default_rng(seed)
+    X = np.round(random.standard_normal((300, d)), 1) / 3 + 0.1 + offset
+    X[: round(share * 300)] = X[0]
+    assert median_distance(layout(X[random.permutation(300)])) == 0.0
+
+
+@settings(max_examples=20)
+@given(seed=st.integers(0, 2**32 - 1), offset=st.sampled_from([0.0, 1.0, 1e4, 1e8, 1e10]))
+def test_an_offset_does_not_change_the_median_distance(offset, seed):
+    X = np.random.default_rng(seed).integers(0, 64, (100, 4)).astype(float)
+    assert median_distance(X + offset) == pytest.approx(median_distance(X), rel=1e-3)
+
+
 CONSTANTS = st.sampled_from([0.0, 0.1, 1 / 3, -0.7, 123.456, 1e6 + 0.1, 1e-5, 1e-12, 1e12])
 
 
@@ -238,17 +356,6 @@ def test_rows_too_small_or_too_large_to_be_squared_are_refused(name, dtype):
     for scale in SCALES[dtype]:
         with pytest.raises(ValueError, match=rf"{name}: the largest absolute value of X must be between .* scale X"):
             model(name).fit((scale * X).astype(dtype), y)
-
-
-ORDERLESS = {
-    "DualCDKLR": {"tol": 1e-9, "max_iter": 3000},
-    "PrimalCDKLR": {"tol": 1e-9, "max_iter": 3000},
-    "NystroemKLR": {"tol": 0.0},
-    "ImportVectorMachine": {"max_import_vectors": 5},
-    "L1KLR": {"tol": 1e-9, "max_iter": 3000},
-    "SparDCA": {"tol": 1e-9, "max_iter": 3000},
-}
-"""Solvers of problems with one solution, and settings that give it."""
 
 
 @pytest.mark.parametrize("name", sorted(ORDERLESS))
@@ -307,3 +414,57 @@ def test_nothing_remains_of_an_interrupted_or_refused_fit(name, n_classes):
             learner.predict(X)
         learner.partial_fit(X[:1], y[:1], classes=np.unique(y)).partial_fit(X[1:], y[1:])
         np.testing.assert_array_equal(learner.decision_function(X), expected)
+
+
+@pytest.mark.parametrize("n_rows", [1, 17])
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("name", sorted(name for name in CLASSIFIERS if hasattr(CLASSIFIERS[name], "partial_fit")))
+def test_nothing_remains_of_learning_that_failed(name, n_classes, n_rows):
+    random = np.random.default_rng(0)
+    X, y = random.standard_normal((40, 3)), np.arange(40) % n_classes
+    expected = model(name).partial_fit(X[:20], y[:20]).partial_fit(X[20:], y[20:]).decision_function(X)
+    learner, failing = model(name).partial_fit(X[:20], y[:20]), slice(23, 23 + n_rows)
+    for row in (20, 21, 22):
+        learner.partial_fit(X[[row]], y[[row]])
+    last = getattr(learner, "estimators_", [learner])[-1]  # those of other classes have learned the rows
+    engine = getattr(last, "_state", None)
+    if engine is None:
+        pytest.skip("there is no engine that may fail")
+    engine.failure = lambda: (24, np.nan)
+    with pytest.raises(ValueError, match="not finite"):
+        learner.partial_fit(X[failing], y[failing])
+    with pytest.raises(NotFittedError):
+        learner.predict(X)
+    learner.partial_fit(X[:20], y[:20]).partial_fit(X[20:], y[20:])
+    np.testing.assert_array_equal(learner.decision_function(X), expected)
+
+
+@pytest.mark.parametrize("name", sorted(name for name in CLASSIFIERS if hasattr(CLASSIFIERS[name], "partial_fit")))
+def test_nothing_remains_of_a_result_that_is_not_finite(name, monkeypatch):
+    random = np.random.default_rng(0)
+    X, y = random.standard_normal((40, 3)), np.arange(40) % 2
+    learner = model(name).partial_fit(X, y)
+    monkeypatch.setattr(checks, "LEARNED", ("spoiled_",))
+    learner.spoiled_ = np.inf
+    with pytest.raises(ValueError, match="spoiled_ is not finite"):
+        learner.partial_fit(X, y)
+    with pytest.raises(NotFittedError):
+        learner.predict(X)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("name", sorted(set(CLASSIFIERS) - SLOW))
+def test_warnings_point_to_the_line_of_the_call(name, n_classes, monkeypatch):
+    monkeypatch.setattr(threads, "n_threads", lambda n_items: min(n_items, 2))
+    random = np.random.default_rng(0)
+    X, y = random.standard_normal((90, 3)), np.sort(np.arange(90) % n_classes)
+    few = {"max_iter": 1, "max_import_vectors": 2, "tol": 0.0, "shuffle": False, "n_epochs": 1, "cache_size": 1e-3}
+    learner = small(model(name), **few, memory_limit=1e-3 if name == "L1KLR" else 4000.0)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        learner.fit(X, y)
+    places = [Path(warning.filename) for warning in caught]
+    package = Path(kernels.__file__).parents[2]
+    assert not [place for place in places if package in place.parents or "concurrent" in place.parts]
+    if name in (*ORDERLESS, "PrototypeKLR") or hasattr(learner, "shuffle"):
+        assert Path(__file__) in places

@@ -142,7 +142,9 @@ def test_weights_are_learned_as_klr_learns_them_and_used_by_partial_fit(monkeypa
     assert_same(learned.partial_fit(X[:50], y[:50]), X, given.partial_fit(X[:50], y[:50]), X)
 
 
-@pytest.mark.parametrize("weights", [[1.0, 1.0], np.ones((4, 1)), [1, 1, 1, -1], [1, 1, 1, np.nan], [1, 1, 1, np.inf]])
+@pytest.mark.parametrize(
+    "weights", [[1.0, 1.0], np.ones((4, 1)), [1, 1, 1, -1], [1, 1, 1, np.nan], [1, 1, 1, np.inf], [0, 0, 0, 0]]
+)
 @WITH_WEIGHTS
 def test_invalid_weights_are_refused(cls, weights):
     message = rf"'feature_weights' parameter of {cls.__name__} must be 4 finite numbers >= 0, one for each feature of X"

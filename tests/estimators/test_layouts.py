@@ -28,8 +28,15 @@ def untidy(X):
     return sp.csr_matrix((np.hstack([X / 2, X / 2])[:, ::-1].ravel(), indices, 2 * d * np.arange(n + 1)), shape=X.shape)
 
 
+def with_64_bits(X):
+    """Return X (n, d) as a CSR matrix with 64-bit indices, as of more entries than 32 bits can count."""
+    X = sp.csr_matrix(X)
+    X.indices, X.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
+    return X
+
+
 FITTED = {"dense": np.ascontiguousarray, "fortran": np.asfortranarray, "csr": sp.csr_matrix}
-ASKED = FITTED | {"coo": sp.coo_matrix, "csc": sp.csc_matrix, "untidy": untidy}
+ASKED = FITTED | {"coo": sp.coo_matrix, "csc": sp.csc_matrix, "untidy": untidy, "64 bits": with_64_bits}
 SHAPES = {"narrow": (5, 0.3), "wide": (100, 0.96), "bits": (40, 0.5), "mixed": (45, 0.5)}
 """Features, and the share of zeros.  CSR rows of the second are never made dense by the kernel machines; all features
 of the third have two values, as have all but five of the fourth."""
@@ -114,13 +121,23 @@ def test_the_layout_at_prediction_changes_nothing(name, options, layout, shape, 
             assert_near(decision(copy, lay(X.astype(asked))), expected, precision, asked)
 
 
-@pytest.mark.parametrize("name", EVERY)
-def test_duplicate_entries_at_the_fit_change_nothing(name):
+@pytest.mark.parametrize("layout", [untidy, with_64_bits])
+@pytest.mark.parametrize(("name", "options"), [*((name, {}) for name in EVERY), ("PrototypeKLR", {"lazy": True})])
+def test_duplicate_entries_and_64_bit_indices_at_the_fit_change_nothing(name, options, layout):
     X, y = rows("narrow")
     tidy, other = (
-        decision(made(name, {}).fit(layout(X.astype("float64")), y), X) for layout in (sp.csr_matrix, untidy)
+        decision(made(name, options).fit(layout(X.astype("float64")), y), sp.csr_matrix(X))
+        for layout in (sp.csr_matrix, layout)
     )
     assert_near(other, tidy, "float64")
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_features_that_32_bits_cannot_count_are_refused(name):
+    X, y = wide(20, D)
+    X = sp.csr_matrix((X.data, X.indices.astype(np.int64) + 2**31, X.indptr), shape=(20, D + 2**31))
+    with pytest.raises(ValueError, match=rf"at most 2\^31 - 1 features, got {D + 2**31:,}"):
+        made(name, {}).fit(X, y)
 
 
 @pytest.mark.parametrize("shape", [marked((shape,), usual=shape == "narrow") for shape in SHAPES])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import KW_ONLY
 from typing import Any
@@ -11,7 +10,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from klr_bench.estimators.core.checks import checked_decision, checked_fit, verbose_callback
+from klr_bench.estimators.core.checks import checked_decision, checked_fit, verbose_callback, warn
 from klr_bench.estimators.core.expansion import decide, evaluate
 from klr_bench.estimators.core.kernel_classifier import KernelClassifier
 from klr_bench.estimators.core.kernels import ANY_KERNEL, kernel_of, rows_of
@@ -161,7 +160,7 @@ class KernelBlocks:
                 f"cache_size={limit:g} MB holds the kernel values of {fitting} of {self.n} rows, "
                 f"so the fit uses blocks of {self.size} rows instead of {LARGEST} and is slower."
             )
-            warnings.warn(message, stacklevel=5)
+            warn(message)
 
     def left(self, rows):
         return self.operands.left(self._rows[rows])
@@ -296,7 +295,7 @@ class BatchKLR(ExpansionClassifier):
                 return self
         gap = np.max(self.duality_gap_)
         message = f"{type(self).__name__}: the duality gap {gap:.2g} exceeds tol after max_iter={self.max_iter} epochs."
-        warnings.warn(message, ConvergenceWarning, stacklevel=3)
+        warn(message, ConvergenceWarning)
         return self
 
     def progress(self):

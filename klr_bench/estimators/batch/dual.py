@@ -228,7 +228,8 @@ class DualCDKLR(BatchKLR):
 
     Use it for up to about 10,000 scaled rows, if you know gamma and lam or search for them: it solves the problem to a
     duality gap, which states how far the objective is from its minimum.  Every row becomes a support vector.  An epoch
-    takes time O(n^2 d), and few are needed; `OSKL` is faster and has fewer support vectors.
+    takes time O(n^2), or O(n^2 d) if the kernel values are not stored, and few are needed; `OSKL` is faster and has
+    fewer support vectors.
 
     Notes
     -----
@@ -240,8 +241,9 @@ class DualCDKLR(BatchKLR):
         - \frac{1}{n} \sum_i \left[ a_i \log a_i + (1 - a_i) \log(1 - a_i) \right] \\
         & f = \sum_i \frac{a_i y_i}{n \lambda} k(x_i, \cdot)
 
-    Each step solves the problem in one a_i, by Newton steps that stay inside (0, 1).  An epoch takes time O(n^2 d),
-    memory for the data and at most ``cache_size`` MB of kernel values.  Few epochs are needed, unless 1 / (n lam) is in
+    Each step solves the problem in one a_i, by Newton steps that stay inside (0, 1).  The kernel values
+    take time O(n^2 d) once and an epoch O(n^2) per class, if they fit into ``cache_size`` MB; otherwise each epoch
+    computes them again.  Few epochs are needed, unless 1 / (n lam) is in
     the thousands and rows are nearly equal.  There is no intercept: an unpenalized one needs sum_i a_i y_i = 0 in the
     dual, which steps in one a_i cannot keep; `NystroemKLR` has one.  A warm start clips the coefficients to
     0 < b_i y_i n lam < 1.

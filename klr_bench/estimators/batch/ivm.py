@@ -9,7 +9,6 @@ w_j = v_j s_j (1 - s_j).  A Newton step gives the solution of
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import KW_ONLY
 
 import numpy as np
@@ -17,7 +16,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from sklearn.exceptions import ConvergenceWarning
 
 from klr_bench.estimators.batch.base import ExpansionClassifier, usual_lam
-from klr_bench.estimators.core.checks import checked_fit, verbose_callback
+from klr_bench.estimators.core.checks import checked_fit, verbose_callback, warn
 from klr_bench.estimators.core.multiclass import gather, in_common, one_vs_rest
 from klr_bench.estimators.core.parameters import (
     CLASS_WEIGHT,
@@ -162,7 +161,7 @@ class ImportVectorMachine(ExpansionClassifier):
         if self.n_iter_ < n:
             limit = self.max_import_vectors
             message = f"ImportVectorMachine: the objective was still decreasing at max_import_vectors={limit}."
-            warnings.warn(message, ConvergenceWarning, stacklevel=3)
+            warn(message, ConvergenceWarning)
         return self
 
     def _gather(self):

@@ -66,9 +66,9 @@ class KLR(Classifier):
         Largest number of updates of the feature weights, >= 0; 0 keeps all standardized features equal, or the weights
         of the last fit.
     cv : int, splitter, iterable or None, default=None
-        Number of folds >= 2; or an object of scikit-learn that splits the rows; or pairs of indices of training and
-        validation rows.  None chooses the folds by the number of rows, as the notes say.  Folds that are not given
-        keep copies of rows together.
+        Number of folds >= 2, not more than the smallest class has rows; or an object of scikit-learn that splits the
+        rows; or pairs of indices of training and validation rows.  None chooses the folds by the number of rows, as the
+        notes say.  Folds that are not given keep copies of rows together.
     time_limit : float or None, default=None
         Seconds, > 0, exceeded by at most half in usual cases.  The search takes up to half of them, and begins no fit
         that is expected to take longer.  The final fit takes the others, with fewer support vectors if necessary.
@@ -109,7 +109,8 @@ class KLR(Classifier):
         T of the probabilities softmax(f / T) of more than two classes; 1 for two classes, and if `model_` is
         LeafModels, whose f are logarithms of probabilities.
     best_params_ : dict
-        Chosen `kernel`, `gamma` and `lam` of `model_`, and the number of `rounds`.
+        Chosen `kernel`, `gamma` and `lam` of `model_`, and the number of `rounds`.  With centers for more than 10,000
+        rows, `lam` is the best one of ``cv_results_`` times 10,000 / n_samples.
     cv_results_ : dict of ndarrays
         rounds, kernel, width (a multiple of gamma="scale"), lam, and mean_log_loss of the validation rows for each
         combination that was tried in all folds; those that were tried with fewer rows come first.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import KW_ONLY
 from typing import Any
@@ -16,7 +15,7 @@ from sklearn.utils.validation import check_array
 
 from klr_bench.estimators.batch.base import ExpansionClassifier, per_problem, usual_lam
 from klr_bench.estimators.batch.partition import hashed
-from klr_bench.estimators.core.checks import checked_decision, checked_fit, verbose_callback
+from klr_bench.estimators.core.checks import checked_decision, checked_fit, verbose_callback, warn
 from klr_bench.estimators.core.feature_weights import FEATURE_WEIGHTS, weighted
 from klr_bench.estimators.core.multiclass import SEEDS
 from klr_bench.estimators.core.parameters import (
@@ -188,7 +187,7 @@ class NystroemKLR(ExpansionClassifier):
                 f"NystroemKLR: after {self.n_iter_} Newton steps the estimated relative distance of the objective "
                 f"from its minimum is still {np.max(solver.distance / solver.objective):.1e}."
             )
-            warnings.warn(message, ConvergenceWarning, stacklevel=3)
+            warn(message, ConvergenceWarning)
         return self
 
     @checked_decision

@@ -9,12 +9,12 @@ import scipy.sparse as sp
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.sparsefuncs import min_max_axis
 
-from klr_bench.estimators.core.rows import ROUNDING, evenly_spaced, in_layout
+from klr_bench.estimators.core.rows import ROUNDING, in_layout, weighted_sample
 
 LIMIT = 10.0
 """Distance of the limits of a feature from its median, in typical deviations."""
 SPREAD_ROWS = 5000
-"""Number of rows, evenly spaced, from which medians and typical deviations are computed."""
+"""Number of rows, a `weighted_sample`, from which medians and typical deviations are computed."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ class Scaling:
         extremes = min_max_axis(X, axis=0) if sp.issparse(X) else (X.min(axis=0), X.max(axis=0))
         lowest, highest = np.asarray(extremes, dtype=np.float64)
         is_constant = highest - lowest <= ROUNDING * np.maximum(np.abs(lowest), np.abs(highest))
-        rows = evenly_spaced(n, SPREAD_ROWS)
-        median, spread = _medians_and_spreads(X[rows], weights[rows])
+        rows, of_rows = weighted_sample(n, SPREAD_ROWS, weights)
+        median, spread = _medians_and_spreads(X[rows], of_rows)
         largest = np.maximum(highest - median, median - lowest)
         spread = np.where(is_constant, 1.0, np.where(spread > 0, spread, largest))
         limits = np.array([median - LIMIT * spread, median + LIMIT * spread])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from functools import wraps
 from numbers import Number
 
@@ -13,20 +14,37 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_non_negative, validate_data
 
 from klr_bench.estimators.core.rows import canonical, largest_of
-from klr_bench.estimators.core.threads import single_threaded_blas
+from klr_bench.estimators.core.threads import outside, single_threaded_blas
 
 LEARNED = ("coef_", "dual_coef_", "intercept_", "prototypes_", "objective_")
 """Fitted attributes that must be finite."""
 SQUARABLE = {np.dtype(np.float32): 1e18, np.dtype(np.float64): 1e150}
 """Largest absolute value whose square does not overflow in each precision; that of its inverse does not underflow."""
+MOST_FEATURES = 2**31 - 1
+"""Largest number of features of CSR rows."""
 PAUSE_S = 1.0
 """Seconds between two progress lines with verbose=1; with a larger value each call prints a line."""
+
+
+class LearningFailed(ValueError):
+    """Learning from valid rows failed, possibly after the state has changed."""
+
+
+def warn(message, category=UserWarning):
+    """Issue a warning for the line outside klr_bench from which an estimator was called."""
+    frame = outside()
+    values = frame.f_globals
+    registry = values.setdefault("__warningregistry__", {})
+    warnings.warn_explicit(
+        message, category, frame.f_code.co_filename, frame.f_lineno, values.get("__name__"), registry
+    )
 
 
 def checked_data(estimator, *data, **options):
     """Validate X, or X and y, and sum duplicate entries of a CSR matrix X.
 
-    The error message has a hint for missing values and strings in X.
+    The error message has a hint for missing values and strings in X.  CSR rows may have 2^31 - 1 features, whose
+    indices fit into 32 bits.
     """
     try:
         validated = validate_data(estimator, *data, accept_sparse="csr", **options)
@@ -35,14 +53,18 @@ def checked_data(estimator, *data, **options):
             raise
         message = f"{error}\nklr_bench.TablePreparer converts tables with missing values and strings to numbers."
         raise ValueError(message) from error
+    X = validated if len(data) == 1 else validated[0]
+    if sp.issparse(X) and X.shape[1] > MOST_FEATURES:
+        message = f"{type(estimator).__name__}: expected CSR rows with at most 2^31 - 1 features, got {X.shape[1]:,}."
+        raise ValueError(message)
     return canonical(validated) if len(data) == 1 else (canonical(validated[0]), *validated[1:])
 
 
 def checked_fit(method):
-    """Decorate a fit method to raise ValueError if a fitted attribute is not finite.
+    """Decorate a fit method to raise LearningFailed if a fitted attribute is not finite.
 
-    An error or Ctrl-C in `fit` leaves an unfitted estimator, and so does all but a refusal (ValueError or TypeError) in
-    `partial_fit`, because the learned state may be damaged.
+    An error or Ctrl-C in `fit` leaves an unfitted estimator, and so does all but a refusal of arguments (TypeError, or
+    a ValueError other than LearningFailed) in `partial_fit`, because the learned state may be damaged.
     """
 
     @wraps(method)
@@ -52,7 +74,8 @@ def checked_fit(method):
                 result = method(self, *args, **kwargs)
             refuse_not_finite(self)
         except BaseException as error:
-            if method.__name__ == "fit" or not isinstance(error, (ValueError, TypeError)):
+            refused = isinstance(error, (ValueError, TypeError)) and not isinstance(error, LearningFailed)
+            if method.__name__ == "fit" or not refused:
                 self._clear()
             raise
         return result
@@ -61,13 +84,13 @@ def checked_fit(method):
 
 
 def refuse_not_finite(estimator):
-    """Raise ValueError if a fitted attribute is not finite."""
+    """Raise LearningFailed if a fitted attribute is not finite."""
     for name in LEARNED:
         value = getattr(estimator, name, None)
         if value is not None and not np.isfinite(value.data if sp.issparse(value) else value).all():
             why = "rows or parameters are too large for its precision; scale X, for example to [0, 1]"
             message = f"{type(estimator).__name__}: {name} is not finite: {why}."
-            raise ValueError(message)
+            raise LearningFailed(message)
 
 
 def checked_decision(method):

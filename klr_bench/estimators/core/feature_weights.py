@@ -32,10 +32,10 @@ def given_weights(estimator):
     if isinstance(given, str):  # "auto"
         return
     weights = np.array(given, dtype=np.float64)
-    if weights.shape != (d,) or not ((weights >= 0) & (weights < np.inf)).all():
+    if weights.shape != (d,) or not ((weights >= 0) & (weights < np.inf)).all() or not weights.any():
         message = (
-            f"The 'feature_weights' parameter of {name} must be {d} finite numbers >= 0, one for each feature of X. "
-            f"Got {given!r} instead."
+            f"The 'feature_weights' parameter of {name} must be {d} finite numbers >= 0, one for each feature of X, "
+            f"and not all 0. Got {given!r} instead."
         )
         raise InvalidParameterError(message)
     estimator.feature_weights_ = weights

@@ -27,7 +27,7 @@ from sklearn.utils._param_validation import StrOptions
 
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.parameters import PRECOMPUTED
-from klr_bench.estimators.core.rows import ROUNDING, evenly_spaced, largest_of, slices, weighted_median
+from klr_bench.estimators.core.rows import ROUNDING, largest_of, slices, weighted_median, weighted_sample
 from klr_bench.estimators.core.vectors import same_bits
 
 KERNELS = ("rbf", "poly", "linear", "laplacian")
@@ -46,6 +46,8 @@ WIDTHS = ("scale", "auto", "median")
 """Values of gamma that are computed from the training rows."""
 VARIANCE_VALUES = 2**22
 """Number of values that are converted to float64 at a time to compute their variance."""
+CANCELED = 1e-9
+"""Squared median distance, as a share of the largest squared norm, below which it is computed from differences."""
 MEDIAN_ROWS = 1000
 """Number of rows from which the median distance is computed."""
 
@@ -124,9 +126,9 @@ def gamma_of(gamma, X, weights=None, center=0.0):
     """Convert the parameter gamma to a number, computed from the training rows X if necessary.
 
     None and "auto" are 1 / d, "scale" 1 / (d v) with the variance v of all elements of X (1 where it is 0, as in
-    scikit-learn); "median" is 1 / (2 m^2) with the median m of the distances of at most MEDIAN_ROWS rows, evenly spaced
-    (where it is 0, all as for "scale").  Variance and median count a row as often as its weight in `weights` (n,)
-    says, unlike scikit-learn.  If X is CSR, `center` (d,) is subtracted from its rows for the variance.
+    scikit-learn); "median" is 1 / (2 m^2) with the `median_distance` m (where it is 0, all as for "scale").  Variance
+    and median count a row as often as its weight in `weights` (n,) says, unlike scikit-learn.  If X is CSR, `center`
+    (d,) is subtracted from its rows for the variance.
     """
     if gamma not in (None, *WIDTHS):
         return gamma
@@ -134,21 +136,36 @@ def gamma_of(gamma, X, weights=None, center=0.0):
     if gamma in (None, "auto"):
         return 1.0 / d
     if gamma == "median":
-        from sklearn.metrics.pairwise import euclidean_distances  # a slow import
-
-        places = evenly_spaced(n, MEDIAN_ROWS)
-        distances = euclidean_distances(X[places].astype(np.float64))[np.triu_indices(len(places), k=1)]
-        if weights is not None:  # a row of weight w stands for w rows, with w (w - 1) / 2 pairs at distance 0
-            w = weights[places]
-            pairs = np.outer(w, w)[np.triu_indices(len(places), k=1)]
-            distances = np.append(distances, 0.0)
-            median = weighted_median(distances, np.append(pairs, np.maximum(w * (w - 1) / 2, 0).sum()))
-        else:
-            median = float(np.median(distances)) if len(distances) else 0.0
-        if median > ROUNDING * largest_of(X):
+        median = median_distance(X, weights)
+        if median:
             return 1.0 / (2.0 * median**2)
     variance = variance_of(X, np.ones(n) if weights is None else weights, center)
     return 1.0 / (d * variance) if variance > 0 else 1.0 / d
+
+
+def median_distance(X, weights=None):
+    """Return the median distance of at most MEDIAN_ROWS rows of X (n, d); 0 if it is so up to rounding.
+
+    The rows are a `weighted_sample` for their `weights` (n,).
+    """
+    from scipy.spatial.distance import pdist  # slow imports
+    from sklearn.metrics.pairwise import euclidean_distances
+
+    places, w = weighted_sample(X.shape[0], MEDIAN_ROWS, weights)
+    rows, pairs = X[places].astype(np.float64), np.triu_indices(len(places), k=1)
+
+    def median(distances):
+        if w is None:
+            return float(np.median(distances)) if len(distances) else 0.0
+        counts = np.outer(w, w)[pairs]  # a row of weight w stands for w rows, with w (w - 1) / 2 pairs at distance 0
+        return weighted_median(np.append(distances, 0.0), np.append(counts, np.maximum(w * (w - 1) / 2, 0).sum()))
+
+    m, largest = median(euclidean_distances(rows)[pairs]), squared_norms(rows).max()
+    if sp.issparse(rows):
+        return m if m**2 > 4 * ROUNDING * largest else 0.0
+    if m**2 <= CANCELED * largest:
+        m = median(pdist(rows))  # slower, but differences do not cancel
+    return m if m > ROUNDING * largest_of(X) else 0.0
 
 
 def variance_of(X, weights, center):

@@ -120,10 +120,11 @@ class Shared:
         takes half the time or less.  Coefficients are always float64.
     feature_weights : array of shape (n_features,), "auto" or None, default=None
         Weights >= 0 by which the columns of X are multiplied in the fit and in predictions; None leaves X as it is.
-        ``support_vectors_`` are weighted, and gamma="scale" and "median" are computed from the weighted features whose
-        weight is not 0, "scale" after their means are subtracted, unlike without weights. "auto" is for `fit`, which
-        then learns them as `KLR` does: with the rbf kernel, from dense rows, in more time than the fit itself takes.
-        They include the division by the standard deviations, but outliers are not limited.
+        ``support_vectors_`` are weighted, and gamma="scale", "auto" and "median" are computed from the weighted
+        features whose weight is not 0, "scale" after their means are subtracted, unlike without weights; not all
+        weights may be 0. "auto" is for `fit`, which then learns them as `KLR` does: with the rbf kernel, from dense
+        rows, in more time than the fit itself takes. They include the division by the standard deviations, but outliers
+        are not limited.
 
     Attributes
     ----------

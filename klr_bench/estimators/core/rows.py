@@ -10,6 +10,8 @@ import scipy.sparse as sp
 
 ROUNDING = 16 * np.finfo(np.float64).eps
 """Relative difference up to which numbers computed in float64 count as equal."""
+MOST_ENTRIES = 2**31 - 1
+"""Largest number of entries of CSR rows in compiled code."""
 MOST_DENSE_MB = 1000.0
 """Maximum size of a dense array created for sparse rows with many features."""
 
@@ -123,6 +125,19 @@ def evenly_spaced(n, most):
     return np.linspace(0, n - 1, min(n, most)).astype(int)
 
 
+def weighted_sample(n, most, weights):
+    """Return the indices of at most `most` of n rows at equal steps of the cumulated weight, and their weights.
+
+    If n is at most `most`, these are all rows with their `weights` (n,), or None.  Otherwise all have the weight 1, and
+    a row with a large weight is there several times; for equal weights they are `evenly_spaced`.
+    """
+    places = evenly_spaced(n, most)
+    if weights is None or n <= most:
+        return places, weights
+    below = np.cumsum(weights)
+    return np.searchsorted(below, (places + 0.5) / n * below[-1], side="right"), np.ones(most)
+
+
 def growing_like(X):
     """Return an empty store for rows with the layout and the number of columns of X."""
     if sp.issparse(X):
@@ -189,6 +204,16 @@ def make_writable(thing: Any) -> None:
             continue
         elif hasattr(value, "__dict__") and type(value).__module__.startswith("klr_bench."):
             make_writable(value)
+
+
+def csr_places(X):
+    """Return `indptr` and `indices` of the CSR matrix X as int32; raises ValueError if they do not fit."""
+    if X.nnz > MOST_ENTRIES:
+        message = (
+            f"Expected CSR rows with at most {MOST_ENTRIES:,} entries that are not 0, got {X.nnz:,}; use fewer rows."
+        )
+        raise ValueError(message)
+    return X.indptr.astype(np.int32, copy=False), X.indices.astype(np.int32, copy=False)
 
 
 def canonical(X: Any) -> Any:

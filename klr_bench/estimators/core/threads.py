@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import repeat
 from operator import attrgetter
+from pathlib import Path
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -23,11 +24,15 @@ from threadpoolctl import ThreadpoolController
 QUIET = {"over": "ignore", "invalid": "ignore", "divide": "ignore"}
 """Settings of numpy's warnings, which are off because results are checked."""
 MOST_THREADS = 256
+PACKAGE = str(Path(__file__).parents[2]) + os.sep
+"""Folder of klr_bench."""
 
 
 class _Local(threading.local):
     allowed = None
     """Setting of `single_threaded_blas` in this thread: (number of BLAS threads allowed, n_jobs), or None."""
+    caller = None
+    """Result of `outside` for the caller of the `parallel_map` that runs in this thread, or None."""
 
 
 _local = _Local()
@@ -128,6 +133,16 @@ def single_threaded_blas(n_jobs=None):
         _limit.leave(before)
 
 
+def outside():
+    """Return the innermost frame outside klr_bench; in a thread of `parallel_map`, that of its caller."""
+    if _local.caller is not None:
+        return _local.caller
+    frame = sys._getframe()
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
+        frame = frame.f_back
+    return frame
+
+
 def n_threads(n_items):
     """Return the number of threads that `parallel_map` uses for a number of items."""
     blas, n_jobs = _local.allowed or (1, None)
@@ -140,10 +155,11 @@ def parallel_map(function, items):
     n = n_threads(len(items))
     if n <= 1:
         return [function(item) for item in items]
-    results, places = [None] * len(items), deque(range(len(items)))
+    results, places, caller = [None] * len(items), deque(range(len(items))), outside()
 
     def work():
         before, _local.allowed = _local.allowed, (1, None)  # a nested `parallel_map` runs in this thread only
+        _local.caller = caller
         try:
             with np.errstate(**QUIET):
                 while places:
@@ -153,7 +169,7 @@ def parallel_map(function, items):
                         return
                     results[place] = function(items[place])
         finally:
-            _local.allowed = before
+            _local.allowed, _local.caller = before, None
 
     helpers = [_pool.submit(work) for _ in range(n - 1)]
     try:

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from numba import boolean, int32, void
 
 from klr_bench.estimators.core.jit import compiled, read_only
+from klr_bench.estimators.core.rows import csr_places
 
 
 @dataclass(frozen=True)
@@ -44,10 +45,7 @@ def sparse_products(left, right, *, are_distances=False):
     products of entries a and b are replaced by |a| + |b| - |a - b|.
     """
     out = np.zeros((left.shape[0], right.shape[1]), dtype=left.dtype)
-    arrays = [left.data, right.data]
-    for matrix in (left, right):
-        arrays += [matrix.indptr.astype(np.int32, copy=False), matrix.indices.astype(np.int32, copy=False)]
-    _inverted_index_products(*arrays, are_distances, out)
+    _inverted_index_products(left.data, right.data, *csr_places(left), *csr_places(right), are_distances, out)
     return out
 
 

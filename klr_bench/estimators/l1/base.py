@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import deque
 from dataclasses import replace
 from itertools import islice
@@ -14,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from klr_bench.estimators.core.checks import checked_decision, distinct_labels, verbose_callback
+from klr_bench.estimators.core.checks import checked_decision, distinct_labels, verbose_callback, warn
 from klr_bench.estimators.core.kernel_classifier import KernelClassifier
 from klr_bench.estimators.core.kernels import kernel_of
 from klr_bench.estimators.core.multiclass import fitted_learners, gather, reporting, spread
@@ -113,7 +112,7 @@ class L1Classifier(KernelClassifier):
         self._places, self.n_iter_, self._stage = self._columns, 0, 1
         if self.lam_ >= self.lambda_max_:
             message = f"lam={self.lam_:g} is at least lambda_max={self.lambda_max_:g}, so all coefficients are 0."
-            warnings.warn(message, stacklevel=4)
+            warn(message)
             self._finish(Iterate(problem, problem.null_point()))
             return problem.null_point()
         x = problem.null_point() if start is None else np.array(start, dtype=np.float64)
@@ -132,7 +131,7 @@ class L1Classifier(KernelClassifier):
             message = (
                 f"L1KLR did not converge in {self.n_iter_} iterations: relative duality gap {self.duality_gap_:.3g}."
             )
-            warnings.warn(message, ConvergenceWarning, stacklevel=4)
+            warn(message, ConvergenceWarning)
         return x
 
     def _with_lam(self, problem):
@@ -196,7 +195,7 @@ class L1Classifier(KernelClassifier):
             if iterate.reaches(self.tol) or iterate.stuck:
                 return iterate.objective
         message = f"{self.reference} did not reach the reference objective in {self.max_iter} iterations."
-        warnings.warn(message, ConvergenceWarning, stacklevel=5)
+        warn(message, ConvergenceWarning)
         return None
 
     def _publish(self, iterate):

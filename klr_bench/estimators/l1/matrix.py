@@ -8,11 +8,10 @@ then exact enough for any duality gap.
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from numba import float64, int64, void
 
+from klr_bench.estimators.core.checks import warn
 from klr_bench.estimators.core.jit import compiled, read_only
 from klr_bench.estimators.kernel_values.features import KernelFeatures, LinearFeatures
 
@@ -66,7 +65,7 @@ class FeatureMatrix:
             )
             if isinstance(self.features, KernelFeatures):
                 message += " That takes long; raise memory_limit, or approximate the kernel with features='fourier'."
-            warnings.warn(message, stacklevel=5)
+            warn(message)
 
     def take(self, J):
         """Return the columns with the indices J as a new `FeatureMatrix`."""

@@ -8,7 +8,7 @@ from itertools import repeat
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from klr_bench.estimators.core.checks import checked_decision, checked_fit
+from klr_bench.estimators.core.checks import LearningFailed, checked_decision, checked_fit
 from klr_bench.estimators.core.classifier import Classifier
 from klr_bench.estimators.core.multiclass import fitted_learners, one_vs_rest, spread
 from klr_bench.estimators.core.parameters import CLASS_WEIGHT, VERBOSE, estimator, parameter
@@ -183,15 +183,14 @@ class IncrementalClassifier(LinearClassifier):
         self._publish()
 
     def _check(self):
-        """Raise ValueError if the engine has refused an example."""
+        """Raise LearningFailed if the engine has refused an example."""
         refused, _ = self._state.failure()
         if refused:
-            self._publish()
             message = (
                 f"{type(self).__name__}: the margin, variance or update at example number {refused} is not finite; "
                 "scale the features, for example to [0, 1], or choose parameters that give smaller steps."
             )
-            raise ValueError(message)
+            raise LearningFailed(message)
         if self._decided is not None:
             self._decided.append(self._state.decided)
 

@@ -21,6 +21,7 @@ import scipy.sparse as sp
 from numba import boolean, float32, float64, int32, int64, types
 from scipy.linalg import eigh
 
+from klr_bench.estimators.core.checks import LearningFailed
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.rows import enlarged
 from klr_bench.estimators.linear.base import box, per_row
@@ -191,7 +192,7 @@ class Subproblem:
             inverse = (np.eye(r) if inverse is None else inverse) + (added.T @ weighted).toarray()
             if not np.isfinite(inverse).all():
                 message = "X'X is not finite; scale X, for example to [0, 1]."
-                raise ValueError(message)
+                raise LearningFailed(message)
             e, V = eigh(inverse)
             self._S = enlarged(self._S, (p + r, max(r, self._S.shape[1])))
             self._S[p:, :r] = (V / np.maximum(e, 1.0)) @ V.T  # in exact arithmetic, the eigenvalues e are at least 1
@@ -236,7 +237,7 @@ class Subproblem:
             dual = self.dual()
             if not -1e-9 * (self.a.sum() + self._conjugate0) <= dual < np.inf:  # the dual is >= 0 up to rounding errors
                 message = f"Rounding errors made the dual objective invalid ({dual:g}); scale X, for example to [0, 1]."
-                raise ValueError(message)
+                raise LearningFailed(message)
             if n_done == n_passes or self.primal() - dual <= gap_tol * abs(dual):
                 break
         return dual

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import KW_ONLY
 
 import numpy as np
 from sklearn.utils._param_validation import Options
 
-from klr_bench.estimators.core.checks import checked_fit, verbose_callback
+from klr_bench.estimators.core.checks import checked_fit, verbose_callback, warn
 from klr_bench.estimators.core.multiclass import one_vs_rest
 from klr_bench.estimators.core.parameters import COUNT, NOT_NEGATIVE, POSITIVE, estimator, fixed, parameter
 from klr_bench.estimators.core.rows import occurring
@@ -213,7 +212,7 @@ class SparseBatchConfidenceWeighted(WeightedSolver):
             )
             if not thetas:
                 raise ValueError(message)
-            warnings.warn(message, stacklevel=6)
+            warn(message)
             return "memory_limit"
         return ""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import KW_ONLY
 
 import numpy as np
@@ -11,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Options
 
-from klr_bench.estimators.core.checks import checked_fit, verbose_callback
+from klr_bench.estimators.core.checks import checked_fit, verbose_callback, warn
 from klr_bench.estimators.core.jit import compiled, read_only
 from klr_bench.estimators.core.multiclass import one_vs_rest
 from klr_bench.estimators.core.parameters import COUNT, NOT_NEGATIVE, POSITIVE, SEED, estimator, parameter
@@ -176,7 +175,7 @@ class SparDCA(WeightedSolver):
         message = (
             f"The relative duality gap {self.duality_gap_:.3g} exceeds tol={self.tol:g} after {self.n_iter_} passes."
         )
-        warnings.warn(message, ConvergenceWarning, stacklevel=3)
+        warn(message, ConvergenceWarning)
         return self
 
     def steps(self, n_samples):

@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from klr_bench.estimators.core.checks import checked_decision, checked_fit
+from klr_bench.estimators.core.checks import LearningFailed, checked_decision, checked_fit
 from klr_bench.estimators.core.classifier import Classifier
 from klr_bench.estimators.core.kernels import ANY_KERNEL, WIDTHS, kernel_of, rows_of
 from klr_bench.estimators.core.parameters import (
@@ -224,7 +224,7 @@ class OnlineClassifier(Classifier):
 
         The result depends on the sequence of rows only, up to rounding, not on how it is split into calls.  dtype and
         the parameters of kernel, features and budget cannot change after the first call; other parameters hold for the
-        rows that follow.
+        rows that follow.  If an update fails, a ValueError says why, and nothing learned remains.
 
         Parameters
         ----------
@@ -333,10 +333,9 @@ class OnlineClassifier(Classifier):
         return engine, rows, labels, self._random, factors, self._check, None if callback is None else report
 
     def _check(self):
-        """Raise ValueError if the engine has refused an example."""
+        """Raise LearningFailed if the engine has refused an example."""
         t, value = self._state.failure()
         if t:
-            self._publish()
             self._refuse(t, value)
         if self._decided is not None:
             self._decided.append(self._state.decided)
@@ -405,9 +404,9 @@ class OnlineClassifier(Classifier):
         return self._random.permutation(places) if self.shuffle else places
 
     def _refuse(self, t, f):
-        """Raise ValueError because learning from example number t produced a non-finite value."""
+        """Raise LearningFailed because learning from example number t produced a non-finite value."""
         message = (
             f"{type(self).__name__}: at example number {t}, the update or the norm of f is not finite "
             f"(f(x) = {f:g}); use a smaller step size, or scale X."
         )
-        raise ValueError(message)
+        raise LearningFailed(message)

@@ -8,6 +8,7 @@ from numbers import Real
 
 from sklearn.utils._param_validation import StrOptions
 
+from klr_bench.estimators.core.checks import LearningFailed
 from klr_bench.estimators.core.losses import sigmoid
 from klr_bench.estimators.core.parameters import COUNT, Interval, estimator, parameter
 from klr_bench.estimators.online.classifier import BY_RADIUS, RADIUS, OnlineClassifier, SeveralPasses
@@ -94,4 +95,4 @@ class MarginKLR(OnlineClassifier):
         if eta < 2:
             super()._refuse(t, f)
         message = f"The 'eta' parameter of MarginKLR must be below 2. Got R/sqrt(T) = {eta:g}; use a smaller R."
-        raise ValueError(message)
+        raise LearningFailed(message)

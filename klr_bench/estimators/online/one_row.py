@@ -11,6 +11,7 @@ from operator import is_, itemgetter
 
 import numpy as np
 
+from klr_bench.estimators.core.checks import LearningFailed
 from klr_bench.estimators.core.threads import QUIET, single_threaded_blas
 from klr_bench.estimators.online.engine import OnlineState
 from klr_bench.estimators.online.strategies import StrategyState
@@ -51,7 +52,7 @@ def row_by_row(method):
         try:
             if self._learn_row is not None and not args and not kwargs and self._learn_row(self, X, y, classes):
                 return self
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, LearningFailed):
             self._clear()
             raise
         return method(self, X, y, classes, *args, **kwargs)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from klr_bench.estimators.core.checks import warn
 
 ENOUGH = 100_000
 """Number of steps after which a further pass improves little."""
@@ -80,7 +81,7 @@ def warn_of_order(estimator, y):
     """Warn if the rows are sorted by class, because the learner then forgets the first class."""
     if len(y) >= SORTED and np.count_nonzero(y[1:] != y[:-1]) < len(estimator.classes_):
         message = f"{type(estimator).__name__}: the rows are sorted by class; use shuffle=True, or permute the rows."
-        warnings.warn(message, stacklevel=4)
+        warn(message)
 
 
 class Update(NamedTuple):

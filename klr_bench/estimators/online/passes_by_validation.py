@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.base import clone
 
+from klr_bench.estimators.core.kernels import kernel_of
 from klr_bench.estimators.core.parameters import PRECOMPUTED
 
 RARE = 0.3
@@ -32,7 +33,9 @@ def validated_passes(estimator, X, y, weights, most):
 
     places, codes = np.arange(len(y)), np.searchsorted(estimator.classes_, y)
     train, valid = train_test_split(places, test_size=HELD_OUT, stratify=codes, random_state=0)
-    settings = {"n_epochs": most, "random_state": 0, "class_weight": None, "feature_weights": None}
+    settings = {"n_epochs": most, "random_state": 0, "class_weight": None}
+    if "feature_weights_" in vars(estimator):  # a gamma given by name depends on them
+        settings |= {"feature_weights": None, "gamma": kernel_of(estimator, X, weights).gamma}
     learner = clone(estimator).set_params(**{key: settings[key] for key in settings & estimator.get_params().keys()})
     weights = np.ones(len(y)) if weights is None else weights
     losses = []

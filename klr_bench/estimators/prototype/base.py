@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +10,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from klr_bench.estimators.core.checks import checked_decision
+from klr_bench.estimators.core.checks import checked_decision, warn
 from klr_bench.estimators.core.classifier import Classifier
 from klr_bench.estimators.core.kernels import squared_norms
 from klr_bench.estimators.core.rows import in_layout, restricted
@@ -34,10 +33,11 @@ class PrototypeClassifier(Classifier):
     """Metrics that are evaluated at a checkpoint."""
 
     def _publish(self, x):
+        """Set the fitted attributes, which are copies of the parameter vector x."""
         self._x = x
         b0, B, U, theta = self._model.layout.views(x)
         if self._columns is None:
-            self.prototypes_ = U.T if self._origin is None else U.T + self._origin
+            self.prototypes_ = np.array(U.T if self._origin is None else U.T + self._origin, order="C")
         else:
             some = sp.csr_matrix(U[:-1].T)
             shape = (some.shape[0], self.n_features_in_)
@@ -45,8 +45,8 @@ class PrototypeClassifier(Classifier):
         self.n_support_ = self.prototypes_.shape[0]
         self.gamma_ = float(np.exp(theta[0]))
         two = len(self.classes_) == 2
-        self.dual_coef_ = B[:, 0] if two else B.T
-        self.intercept_ = float(b0[0]) if two else b0
+        self.dual_coef_ = np.array(B[:, 0] if two else B.T, dtype=np.float64, order="C")
+        self.intercept_ = float(b0[0]) if two else b0.astype(np.float64)
 
     def progress(self):
         """Return gamma and the number of prototypes, as a dict to be stored at a checkpoint.
@@ -178,7 +178,7 @@ class PrototypeClassifier(Classifier):
             message = (
                 f"PrototypeKLR: the objective was still decreasing after {self.max_iter} passes; increase max_iter."
             )
-            warnings.warn(message, ConvergenceWarning, stacklevel=4)
+            warn(message, ConvergenceWarning)
 
     def _descend(self, x, rows, parts, callback):
         """Run L-BFGS on all training rows; return False if more passes could improve the objective."""

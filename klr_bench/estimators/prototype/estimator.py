@@ -121,7 +121,8 @@ class PrototypeKLR(PrototypeClassifier):
     feature_names_in_ : ndarray of shape (n_features_in_,), dtype object
         Names of the features, if X is a data frame whose column names are all strings.
     prototypes_ : ndarray or CSR matrix of shape (n_prototypes, n_features)
-        u, in the precision of the fit; CSR after a fit to CSR rows with more than 8,192 features.
+        u, in the precision of the fit; CSR after a fit to CSR rows with more than 8,192 features.  This and the next
+        two are copies, which predictions do not read.
     dual_coef_ : ndarray of shape (n_classes, n_prototypes); with two classes (n_prototypes,), for the second
         b without b_y0.
     intercept_ : ndarray of shape (n_classes,); with two classes a float

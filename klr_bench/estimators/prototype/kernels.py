@@ -21,6 +21,7 @@ from numba import float32, float64, int32, void
 
 from klr_bench.estimators.core.jit import compiled, read_only
 from klr_bench.estimators.core.kernels import exp2_negative
+from klr_bench.estimators.core.rows import csr_places
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,8 @@ def _squared_norms(X):
 
 
 def _parts(X):
-    return X.data, X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int32, copy=False)
+    indptr, indices = csr_places(X)
+    return X.data, indices, indptr
 
 
 def _csr_signatures(n_matrices):

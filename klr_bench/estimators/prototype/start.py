@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from klr_bench.estimators.core.kernels import squared_norms
 from klr_bench.estimators.core.multiclass import SEEDS
-from klr_bench.estimators.core.rows import ROUNDING, evenly_spaced, largest_of, weighted_median
+from klr_bench.estimators.core.rows import ROUNDING, largest_of, weighted_median, weighted_sample
 from klr_bench.estimators.prototype.archetypes import archetypes
 from klr_bench.estimators.prototype.model import DENSE
 
@@ -71,7 +71,8 @@ def unit_of(model, x, rows, n_features):
     """
     unit, places, n = np.ones(len(x)), model.layout.slices, len(rows)
     if not model.kernel.lazy:
-        X, _, v = rows.block(evenly_spaced(n, SAMPLE))
+        sample, v = weighted_sample(n, SAMPLE, rows.v)
+        X, *_ = rows.block(sample)
         unit[model.layout.M : places["b"].stop] = 0.3 / (_deviation(model.kernel_values(x, X), v) or 0.3)
     unit[places["theta"]] = 0.1
     unit[places["u"]] = _spread(rows, n_features, model.kernel.lazy) or 1.0

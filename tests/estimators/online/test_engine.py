@@ -232,13 +232,14 @@ def test_weighted_updates_equal_the_reference(case):
     learner, step = CASES[case], step_of(CASES[case])[0]
     X, y = toy(empty_rows=False)
     sampled = isinstance(learner, OSKL)
-    w = weights_of(len(y), largest=1.0 if (sampled and learner.G < 2) or (sampled and learner.loss != "logit") else 1.9)
+    w = weights_of(len(y), largest=10.0 if sampled else 1.9)
     fitted = clone(learner).set_params(random_state=0, dtype="float64", gamma=0.7).fit(X, y, w)
     X, y, w = X[w > 0], y[w > 0], w[w > 0]
+    factors = np.maximum(1.0, w / (learner.G if learner.loss == "logit" else 1.0)) if sampled else w
 
     def weighted(label, f, u, t):
-        insert, shrink, c = step(label, f, u / w[t - 1] if sampled else u, t)
-        return insert, shrink, c if sampled else c * w[t - 1]
+        insert, shrink, c = step(label, f, u * factors[t - 1] / w[t - 1], t)
+        return insert, shrink, c * factors[t - 1]
 
     assert_same_learner(fitted, X, y, step=weighted, rtol=1e-9)
 
@@ -265,16 +266,21 @@ def test_class_weights_multiply_sample_weights(learner):
         np.testing.assert_allclose(weighted.dual_coef_, expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize("eta", [None, pytest.param(0.2, marks=pytest.mark.exhaustive)])
-def test_oskl_is_unbiased_where_weights_exceed_g(eta):
-    inserted, coefficients = 0, set()
-    for seed in range(2000):
-        learner = OSKL(G=1.0, eta=eta, average=False, random_state=seed)
-        learner.partial_fit([[1.0]], [1], classes=[0, 1], sample_weight=[3.0])
-        inserted += learner.n_support_
-        coefficients |= {round(float(c), 12) for c in learner.dual_coef_}
-    assert 0.45 < inserted / 2000 < 0.55, "w |l'| / G with G = 3"
-    assert coefficients == {0.9 if eta is None else 0.6}, "eta G"
+@pytest.mark.parametrize("eta", [None, 0.2])
+@pytest.mark.parametrize(
+    ("loss", "slope", "n_classes"),
+    [("logit", 1 / 2, 2), ("logit", 2 / 3, 3), ("exponential", 1.0, 2), ("square", 2.0, 2)],
+)
+def test_the_expected_step_of_oskl_is_that_of_the_weighted_loss(loss, slope, n_classes, eta):
+    n, share = 4000, 1.0 if n_classes == 2 else 0.5
+    X = 100.0 * np.arange(n)[:, None]  # f is 0 at each row before its step
+    for G in (2.0, 4.0):
+        for weight in (0.3, 1.0, 3.0, 10.0):
+            learner = OSKL(G=G, eta=eta, loss=loss, average=False, R=np.inf, gamma=1.0, random_state=0)
+            learner.partial_fit(X, np.ones(n), classes=range(n_classes), sample_weight=np.full(n, weight))
+            steps = np.atleast_2d(learner.dual_coef_)[-1 if n_classes == 2 else 1]
+            assert steps.sum() / n == pytest.approx(learner._step_size() * weight * slope * share, rel=0.2)
+            np.testing.assert_allclose(steps, steps[0], rtol=1e-9)
 
 
 def test_learners_with_weights_share_a_pass():
@@ -296,8 +302,6 @@ def test_raises_for_invalid_weights():
     for weight in (-1.0, np.nan, np.inf):
         with pytest.raises(ValueError, match="'class_weight' parameter must have finite weights >= 0"):
             OSKL(class_weight={1: weight}).fit(X, y)
-    with pytest.raises(ValueError, match=r"weights above 1 require loss='logit'\. The largest weight is 2"):
-        OSKL(loss="square", G=50).fit(X, y, np.full(len(y), 2.0))
     with pytest.raises(ValueError, match="'class_weight' parameter of OSKL must be"):
         OSKL(class_weight="equal").fit(X, y)
     assert not has_fit_parameter(Forgetron(), "sample_weight")

@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 
 from klr_bench import ALMA, BSGD, FOGD, OSKL, BudgetOSKL, KernelOGD, KernelPegasos, MarginKLR, NonConservativeKLR
 from tests.estimators.samples import toy
@@ -135,11 +136,15 @@ def test_attributes_are_those_after_the_last_row():
     np.testing.assert_array_equal(learner.dual_coef_, learner._state.coefficients(average=False)[0])
 
 
+@pytest.mark.parametrize("classes", [[-1, 1], [-1, 1, 2]])
 @pytest.mark.parametrize("cls", [OSKL, BudgetOSKL])
-def test_a_row_of_too_steep_a_loss_is_refused(cls):
+def test_a_row_of_too_steep_a_loss_ends_the_learning_until_it_begins_again(cls, classes):
     learner = cls(loss="square", G=2.0, gamma=1.0, random_state=0)
     X, y = np.zeros((3, 1)), np.array([1, 1, -1])
-    one_by_one(learner.partial_fit(X[:1], y[:1], classes=[-1, 1]), X, y, 1, 2)
+    one_by_one(learner.partial_fit(X[:1], y[:1], classes=classes), X, y, 1, 2)
     with pytest.raises(ValueError, match=r"the derivative of the square loss exceeds G = 2 .* at example number 3"):
         one_by_one(learner, X, y, 2, 3)
-    assert learner.t_ == 3
+    with pytest.raises(NotFittedError):
+        learner.predict(X)
+    learner.set_params(G=30.0).partial_fit(X[:1], y[:1], classes=classes)
+    assert one_by_one(learner, X, y, 1, 3).t_ == 3

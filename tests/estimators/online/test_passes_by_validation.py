@@ -53,3 +53,18 @@ def test_weights_of_1_and_a_precomputed_kernel_change_nothing_that_they_should_n
     assert doubled.t_ == OSKL(random_state=0, gamma=0.05).fit(X, y).t_
     model = OSKL(random_state=0, kernel="precomputed").fit(rbf_kernel(X[:500]), y[:500])
     assert model.t_ >= 1000
+
+
+@pytest.mark.parametrize("gamma", ["scale", "median"])
+@pytest.mark.parametrize(
+    "feature_weights", [np.ones(12), np.linspace(0.0, 3.0, 12), "auto"], ids=["ones", "some", "auto"]
+)
+def test_the_origin_of_weighted_features_changes_nothing(gamma: str, feature_weights: np.ndarray | str) -> None:
+    X, y = noisy_rows(-3.5)
+    rows = slice(N if isinstance(feature_weights, np.ndarray) else 600)
+    X, y = np.round(X[rows] * 2**10) / 2**10, y[rows]  # exact after the shift
+    near, far = (
+        OSKL(gamma=gamma, feature_weights=feature_weights, random_state=0).fit(X + mean, y) for mean in (0, 2**10)
+    )
+    assert near.t_ == far.t_
+    np.testing.assert_allclose(far.predict_proba(X + 2**10), near.predict_proba(X), atol=1e-3)

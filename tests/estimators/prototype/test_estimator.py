@@ -38,6 +38,23 @@ def test_all_solvers_learn_and_learned_beats_random(solver, sparse):
     assert learned.predict_proba(rows).sum(axis=1) == pytest.approx(1)
 
 
+@pytest.mark.parametrize("kernel", ["rbf", "poly", "linear"])
+@pytest.mark.parametrize("solver", ["lbfgs", "adam"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize("n_prototypes", [1, 4])
+def test_fitted_attributes_are_copies(n_prototypes, layout, n_classes, solver, kernel):
+    X, y = three_classes(90)
+    X = layout(X.astype(np.float32))
+    model = PrototypeKLR(n_prototypes, kernel=kernel, solver=solver, max_iter=3, random_state=0).fit(X, y % n_classes)
+    f = model.decision_function(X)
+    assert model.dual_coef_.dtype == np.float64
+    for values in (model.dual_coef_, model.prototypes_, *([model.intercept_] if n_classes > 2 else [])):
+        assert values.flags.c_contiguous
+        values[:] = 0.0
+    np.testing.assert_array_equal(model.decision_function(X), f)
+
+
 @pytest.mark.parametrize(("n_classes", "n_prototypes"), [(5, 10), (6, 12), (30, 60)])
 def test_default_number_of_prototypes_and_penalty(n_classes, n_prototypes):
     X, y = np.random.RandomState(0).standard_normal((60, 2)), np.arange(60) % n_classes
