@@ -70,8 +70,9 @@ def fit(arguments: Sequence[str]) -> int:
         fail(f"data.{'group' if data.group else 'time'}: has no effect with algorithm={name}; leave it out.")
     frame, train = read_frame(path, label_column(data), encoding=data.encoding)
     table, y, notes = take_labels(frame, train.label, data.positive)
-    by, groups = frame_groups(table, data.group, data.time)
-    preparer = _preparer(data, by)
+    decimal = "," if data.decimal == "comma" else "."
+    by, groups = frame_groups(table, data.group, data.time, decimal)
+    preparer = _preparer(data, decimal, by)
     with error_context(f"algorithm={name}"):
         model_file.check_storable(make(substitute_gamma(estimator), {}, seed))
     with _warning_lines():
@@ -139,15 +140,19 @@ def predict(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _preparer(data: DataConfig, by: str | None) -> TablePreparer:
+def _preparer(data: DataConfig, decimal: str, by: str | None) -> TablePreparer:
     """Return an unfitted `TablePreparer` that leaves out the column `by` of groups or times."""
     from klr_bench.datasets.column import LEAVE_OUT
+    from klr_bench.datasets.column_kinds import Request
     from klr_bench.datasets.table_preparer import TablePreparer
 
+    columns: dict[str | int, Request] = dict((data.columns or {}).items())
+    if by is not None:
+        columns[by] = LEAVE_OUT
     return TablePreparer(
-        {**(data.columns or {}), **({} if by is None else {by: LEAVE_OUT})},
+        columns,
         coerce=bool(data.coerce),
-        decimal="," if data.decimal == "comma" else ".",
+        decimal=decimal,
         scale={None: "auto", "none": None}.get(data.scale, data.scale),
     )
 

@@ -54,9 +54,11 @@ Request = str | Sequence[str]
 
 
 def requested_kinds(
-    path: Path | None, names: Mapping[int, str], requested: Mapping[str, Request]
+    path: Path | None, names: Mapping[int, str], requested: Mapping[Any, Request]
 ) -> dict[int, Request]:
     """Return the requested kinds of columns, keyed by column position, counted from 0.
+
+    The keys of `requested` are names, or positions from 1 that are no names.
 
     Raises KlrBenchError for unknown columns.
     """
@@ -67,7 +69,8 @@ def requested_kinds(
             check_choice(f"{where}: {name}", kind, KINDS)
         elif len({*map(str, kind)}) < max(len(kind), 2):
             fail(f"{where}: {name}: expected at least two different values in their order, got {sanitize(kind, 100)}.")
-        places = [place for place, column_name in names.items() if column_name == name or (name == str(place + 1))]
+        places = [place for place, column_name in names.items() if column_name == name]
+        places = places or [place for place in names if name == str(place + 1)]
         if len(places) != 1:
             what = " Several columns have this name; use the position." if places else nearest(name, names.values())
             fail(f"{where}: there is no feature column {sanitize(repr(name))}.{what}")
@@ -242,5 +245,6 @@ def setting_of(path: Path | None, place: int, name: str, kind: str) -> str:
     """Return the setting that requests a kind of column, on the command line or in Python."""
     if not path:
         return f"columns={{{name!r}: {kind!r}}}"
-    key = name if re.fullmatch(r"[A-Za-z_][\w-]*", name, re.ASCII) else str(place + 1)  # other names need quotes
+    is_key = re.fullmatch(r"[A-Za-z_][\w-]*|0|[1-9][0-9]*", name, re.ASCII)  # other names need quotes
+    key = name if is_key else str(place + 1)
     return f"data.columns={{{key}: {kind}}}"

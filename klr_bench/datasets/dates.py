@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection
+from contextlib import suppress
 from datetime import datetime, time, timedelta
 
 YEAR, MONTH, WEEKDAY, HOUR = ("year", "month", "weekday", "hour")
@@ -121,4 +122,6 @@ def in_utc(text: str, *, day_first: bool) -> datetime | None:
     if found is None or offset is None:
         return found
     minutes = 60 * int(offset[2]) + int(offset[3])
-    return found - timedelta(minutes=-minutes if offset[1] == "-" else minutes)
+    with suppress(OverflowError):  # "never", such as 9999-12-31T23:59:59-05:00
+        return found - timedelta(minutes=-minutes if offset[1] == "-" else minutes)
+    return found

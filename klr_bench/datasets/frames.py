@@ -67,6 +67,8 @@ class Frame:
     """Numbers of the rows, for messages."""
     has_names: bool
     """False for an array, whose columns are called x0, x1 and so on."""
+    has_text_names: bool
+    """True if all names are strings; others were converted."""
     path: Path | None
     """File from which the table was read, if known."""
     layout: Layout
@@ -99,7 +101,9 @@ def frame_of(X: Any) -> Frame:
     Raises ValueError if a name occurs twice, if there are no rows or no columns, or if the rows are not in memory.
     """
     table = pd.DataFrame(X) if type(X) is dict else X  # scipy's dok_matrix is a subclass of dict
+    has_text_names = True
     if isinstance(table, pd.DataFrame):
+        has_text_names = all(isinstance(name, str) for name in table.columns)
         table = _with_text_names(table)
     has_names = isinstance(nw.from_native(table, pass_through=True), nw.DataFrame | nw.LazyFrame)
     if not has_names and hasattr(table, "__dataframe__"):  # such as a RecordBatch of Arrow
@@ -121,7 +125,7 @@ def frame_of(X: Any) -> Frame:
         raise ValueError(message)
     columns = {name: frame[name] for name in frame.columns}
     layout = layout or Layout("", tuple(columns), len(columns), -1)
-    return Frame(columns, lines or range(len(frame)), has_names, path, layout)
+    return Frame(columns, lines or range(len(frame)), has_names, has_names and has_text_names, path, layout)
 
 
 def _with_text_names(table: pd.DataFrame) -> pd.DataFrame:

@@ -10,40 +10,54 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from klr_bench.datasets.amounts import is_missing, parse_numbers
+from klr_bench.datasets.amounts import amount_value, is_missing, parse_amount, parse_numbers
+from klr_bench.datasets.columns import ColumnProfile
 from klr_bench.datasets.dates import CLOCK, UNKNOWN_ORDER, date_form, in_utc, order_of
 from klr_bench.errors import fail
 
 Indices = NDArray[np.intp]
 
 
-def group_codes(texts: Sequence[str], cell: Callable[[int], str], *, is_time: bool) -> NDArray[np.int64]:
+def group_codes(
+    texts: Sequence[str], cell: Callable[[int], str], *, is_time: bool, decimal: str = "."
+) -> NDArray[np.int64]:
     """Return codes (n,) of the groups of rows, or the ranks of their times.
 
     Groups are numbered by first appearance.  `texts` are the values of the column; `cell` describes the value in a row
-    for messages.  Times are numbers or dates. Raises KlrBenchError for missing values, and for times of other kinds.
+    for messages.  Times are numbers, whose decimal mark is `decimal`, or dates.  Raises KlrBenchError for missing
+    values, and for times of other kinds.
     """
     for row, text in enumerate(texts):
         if is_missing(text):
             expected = "a number or a date" if is_time else "the group of the row"
             fail(f"{cell(row)}: expected {expected}, got none; fill it in, or remove the row.")
-    values = _times(texts, cell) if is_time else np.array(texts, dtype=object)
+    values = _times(texts, cell, decimal) if is_time else np.array(texts, dtype=object)
     return pd.factorize(values, sort=is_time)[0].astype(np.int64)
 
 
-def _times(texts: Sequence[str], cell: Callable[[int], str]) -> NDArray[Any]:
-    numbers = parse_numbers(texts)
-    if numbers is not None:
-        return numbers
-
+def _times(texts: Sequence[str], cell: Callable[[int], str], decimal: str) -> NDArray[Any]:
     def refuse(row: int, reason: str) -> NoReturn:
         fail(f"{cell(row)}: {reason} (data.time).")
 
+    profile = ColumnProfile(decimal=decimal)
+    profile.add(range(len(texts)), texts)
+    if grouped := profile.point_of_thousands:
+        reason = "may be thousands, since others have three digits and no point; for thousands, set data.decimal=comma"
+        refuse(grouped[0], f"{reason}; for decimals, give all numbers a point")
+    numbers = parse_numbers(texts, decimal)
+    if numbers is not None:
+        return numbers
+    commas = profile.commas == "thousands"
+    amounts = [amount_value(text, "", commas=commas, decimal=decimal) for text in texts]
+    if None not in amounts:
+        return np.array(amounts)
     forms = {text: date_form(text) for text in {*texts}}
     for row, text in enumerate(texts):
         form = forms[text]
         if form is None or form[0] == CLOCK:
-            refuse(row, "expected a number or a date in each row, got another value; correct it")
+            is_number = decimal == "." and parse_amount(text, ",")
+            advice = "for a decimal comma, set data.decimal=comma" if is_number else "correct it"
+            refuse(row, f"expected a number or a date in each row, got another value; {advice}")
     day_first = order_of({form[0] for form in forms.values() if form})
     if day_first is None:
         refuse(0, UNKNOWN_ORDER)
@@ -60,7 +74,7 @@ def later_folds(ranks: NDArray[np.int64], n_folds: int, *, first: float = 0.0) -
     """
     n = len(ranks)
     cuts = np.linspace(max(first, 1 / (n_folds + 1)) * n, n, n_folds + 1).round().astype(int)
-    in_time = np.sort(ranks)
+    in_time, cuts = np.sort(ranks), np.minimum(cuts, n - 1)
     limits = [*in_time[cuts[:-1]], in_time[-1] + 1]
     folds = [
         (np.flatnonzero(ranks < begin), np.flatnonzero((ranks >= begin) & (ranks < end)))

@@ -61,6 +61,14 @@ class Layout:
         """Describe a column for messages, for example "column 2 ('price')"."""
         return f"column {column + 1}" + (f" ({sanitize(repr(self.header[column]))})" if self.header else "")
 
+    def check_names(self, path: Path) -> None:
+        """Raise KlrBenchError if the first column has no name, unless it is the label column."""
+        if self.header and not self.header[0] and self.label != 0:
+            fail(
+                f"{path}: the first column has no name and probably contains the row numbers that pandas writes; "
+                "remove it with to_csv(index=False)."
+            )
+
     def check_row(self, path: Path, line: int, fields: Sequence[str]) -> None:
         """Raise KlrBenchError if a row has the wrong number of fields."""
         if len(fields) != self.n_columns:
@@ -108,14 +116,11 @@ def layout_of(
     is_header = (train and train.header == first) or _is_header(first, below, label_column)
     if names is not None:
         is_header = not set(names).isdisjoint(first)
-    if is_header and not first[0] and label_column != 0 and not unnamed:
-        fail(
-            f"{path}: the first column has no name and probably contains the row numbers that pandas writes; "
-            "remove it with to_csv(index=False)."
-        )
     header = first if is_header else None
     label = place_of(path, -1 if label_column is None else label_column, header, len(first), "data.label")
     layout = Layout(delimiter, header, len(first), label, encoding, (declared is not None) + n_titles, n_titles)
+    if not unnamed:
+        layout.check_names(path)
     if train and (layout.n_columns, layout.label) != (train.n_columns, train.label):
         fail(
             f"{path}: expected {train.n_columns} columns with label column {train.label + 1}, as in the training file, "
@@ -132,17 +137,17 @@ def _count_titles(lines: Sequence[str], delimiter: str) -> int:
     They are titles, which fill a single field, and blank lines among them.  A title is not a number; above a table of
     two columns, it has several words.
     """
-    rows = _complete_rows([*filter(str.strip, lines)], delimiter)
-    n_fields = Counter(map(len, rows)).most_common(1)[0][0] if rows else 1
+    rows = _numbered_rows(lines, delimiter)
+    n_fields = Counter(len(fields) for _, fields in rows).most_common(1)[0][0] if rows else 1
     n_titles, has_title = 0, False
-    for line in lines[:MOST_TITLES]:
-        (fields,) = _complete_rows([line], delimiter) or [[""]]
+    for line, fields in rows:  # a row may have several lines
         filled = [field for field in fields if field]
-        if len(filled) > 1 or (filled and parse_number(filled[0]) is not None) or delimiter == " ":
+        is_value = len(filled) > 1 or (filled and parse_number(filled[0]) is not None) or delimiter == " "
+        is_name = filled and (n_fields < 2 or (n_fields == 2 and (len(fields) > 1 or " " not in filled[0])))
+        if is_value or is_name or line > MOST_TITLES:
+            n_titles = line - 1
             break
-        if filled and (n_fields < 2 or (n_fields == 2 and (len(fields) > 1 or " " not in filled[0]))):
-            break
-        n_titles, has_title = n_titles + 1, has_title or bool(filled)
+        n_titles, has_title = line, has_title or bool(filled)
     return n_titles if has_title else 0
 
 
@@ -181,16 +186,20 @@ def _has_decimal_commas(sample: list[str]) -> bool:
     return False
 
 
-def _complete_rows(sample: list[str], delimiter: str) -> list[list[str]]:
+def _complete_rows(sample: Sequence[str], delimiter: str) -> list[list[str]]:
+    return [fields for _, fields in _numbered_rows(sample, delimiter)]
+
+
+def _numbered_rows(sample: Sequence[str], delimiter: str) -> TextRows:
     rows = []
     with suppress(csv.Error):
-        for _, fields in fields_of(iter(sample), delimiter):
-            rows.append(fields)
+        for row in fields_of(iter(sample), delimiter):
+            rows.append(row)
     return rows
 
 
 def place_of(path: Path, column: str | int, header: tuple[str, ...] | None, n: int, setting: str) -> int:
-    """Return the 0-based position of a column, given by its name or position.
+    """Return the 0-based position of a column, given by its name or its position from 1.
 
     -1 is the last of n columns.  Raises KlrBenchError with the name of the setting.
     """
@@ -198,15 +207,17 @@ def place_of(path: Path, column: str | int, header: tuple[str, ...] | None, n: i
     if header and header.count(text) == 1:
         return header.index(text)
     number = int(text) if re.fullmatch(r"[+-]?\d{1,9}", text, re.ASCII) else None
-    if number is None or not -n <= number < n:
-        what = f"expected a position from 0 to {n - 1} or from -1 to {-n}."
+    if not number or not -n <= number <= n:
+        what = f"expected a position from 1 to {n} or from -1 to {-n}."
         if number is None:
             what = "the file has no header, so a position is needed."
-        if number is None and header:
+        if number is None and header and text in header:
+            what = "several columns have this name, so a position is needed."
+        elif number is None and header:
             what = f"expected the name of a column.{nearest(text, header if len(header) <= 100 else first_ten(header))}"
         kind = setting.removeprefix("data.")
         fail(f"{path}: there is no {kind} column {sanitize(repr(column))} ({setting}); {what}")
-    return number % n
+    return number - 1 if number > 0 else number % n
 
 
 def _is_header(first: Sequence[str], below: Sequence[Sequence[str]], label_column: str | int | None) -> bool:
@@ -228,8 +239,9 @@ def _is_header(first: Sequence[str], below: Sequence[Sequence[str]], label_colum
     if len(first) > 4 and list(first[:-1]) == [str(column) for column in range(len(first) - 1)]:
         return True
     position = int(label_column) if re.fullmatch(r"-?\d{1,6}", str(label_column)) else -1  # type: ignore[arg-type]
-    if not below or not -len(first) <= position < len(first):
+    if not below or not position or not -len(first) <= position <= len(first):
         return False
+    position -= position > 0
     label, labels = first[position], columns[position]
     named = len(set(names)) == len(names) and all(re.fullmatch(r"\d{1,4}", name) for name in names)
     if not named or label in labels or is_missing_label(label):

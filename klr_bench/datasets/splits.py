@@ -73,8 +73,9 @@ class Prepared:
             return fold_rows(n, n_folds, fold)
         folds = later_folds(self.groups[:n], n_folds) if self.is_later else group_folds(self.groups[:n], n_folds)
         if fold >= len(folds) or not len(folds[fold][0]) or not len(folds[fold][1]):
-            what = "times" if self.is_later else "groups"
-            fail(f"the training rows have too few {what} for {n_folds} folds; use fewer (selection.folds=).")
+            share = np.unique(self.groups[:n], return_counts=True)[1].max() / n
+            what = "have the same time" if self.is_later else "are in one group"
+            fail(f"{share:.0%} of the training rows {what}, too many for {n_folds} folds (selection.folds=).")
         return folds[fold]
 
 
@@ -134,9 +135,14 @@ def make_split(dataset: Dataset, spec: SplitSpec, seed: int, repeat: int) -> Spl
         case Groups(test_size=test_size):
             return _whole_groups(dataset, test_size, random)
         case Later(test_size=test_size):
-            parts = later_folds(_groups(dataset), 1, first=1 - test_size)
+            ranks = _groups(dataset)
+            parts = later_folds(ranks, 1, first=1 - test_size)
             if not parts:
-                fail(f"{dataset.name}: split: time: all rows have the same time; expected earlier and later rows.")
+                share = np.mean(ranks == ranks.min())
+                fail(
+                    f"{dataset.name}: split: time: {share:.0%} of the rows have the earliest time, so that none are "
+                    "earlier than the test rows; use a smaller data.test_size or another column."
+                )
             train, test = parts[0]
             return Split(random.permutation(train), test, is_later=True)
         case Official():
@@ -157,7 +163,13 @@ def _whole_groups(dataset: Dataset, test_size: float, random: np.random.RandomSt
     _, first = np.unique(groups, return_index=True)
     if len(first) < 2:
         fail(f"{dataset.name}: split: group: expected at least two groups, got one.")
-    of_groups = _stratified(replace(dataset, y=np.asarray(dataset.y)[first]), test_size, random)
+    y = np.asarray(dataset.y)[first]
+    if 1 < len(first) == len(np.unique(y)):
+        fail(
+            f"{dataset.name}: split: group: each of the {len(first)} groups begins with another class; expected at "
+            "least two groups of a class, which is that of their first row."
+        )
+    of_groups = _stratified(replace(dataset, y=y), test_size, random)
     is_test = np.isin(groups, of_groups.test)
     return Split(random.permutation(np.flatnonzero(~is_test)), random.permutation(np.flatnonzero(is_test)))
 

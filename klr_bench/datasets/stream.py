@@ -21,7 +21,7 @@ from klr_bench.config.models import MOST_FEATURES
 from klr_bench.datasets.cache import disk_errors, suffixed
 from klr_bench.datasets.class_labels import Labels, code_of_label, label_values
 from klr_bench.datasets.compression import DamagedFileError
-from klr_bench.datasets.layout import Layout, check_width, layout_of
+from klr_bench.datasets.layout import SET_LABEL, Layout, check_width, layout_of
 from klr_bench.datasets.readers import csv, svmlight
 from klr_bench.datasets.readers.chunks import Chunk, rechunk
 from klr_bench.datasets.readers.recognize import check_text, detect_format
@@ -67,7 +67,7 @@ def stream(
         Whether svmlight indices start at 0 (True) or at 1 (False).  None means that they start at 0 if a first pass
         finds the index 0, otherwise at 1.
     label_column : str, int or None, default=None
-        Label column of CSV files: a name in the header or a position from 0; -1 and None select the last column.
+        Label column of CSV files: a name in the header or a position from 1; -1 and None select the last column.
     positive : str, number or None, default=None
         The label that becomes +1; all others become -1.  None leaves the labels unchanged.
     classes : sequence or None, default=None
@@ -125,6 +125,8 @@ def stream(
         kind = format or detect_format(paths[0], encoding)
         if kind not in ("svmlight", "csv"):
             fail(f"format: expected 'svmlight', 'csv' or None, got {sanitize(repr(kind))}.")
+        if kind == "svmlight" and label_column is not None:
+            fail(f"{paths[0]}: {SET_LABEL} has no effect in a LIBSVM file; leave it out.")
         if kind == "csv":
             width = layout_of(paths[0], label_column, encoding=encoding).n_columns - 1
             check_width(paths[0], width, n_features)
@@ -157,11 +159,14 @@ def stream(
 
 def _checked_classes(classes: Any) -> NDArray[Any]:
     """Sort the classes; raise KlrBenchError if two of them are equal, or would be rounded."""
-    values, n_labels = np.unique(np.asarray(classes)), 0
-    with suppress(ValueError):
+    values, shape, n_labels = np.array([]), (), 0
+    with suppress(TypeError, ValueError):
+        if not (isinstance(classes, str) or hasattr(classes, "__array__")):
+            classes = list(classes)
+        values, shape = np.unique(np.asarray(classes)), np.shape(classes)
         n_labels = len(Labels([str(label) for label in values.tolist()], numeric=values.dtype.kind in "iuf").spellings)
     rounded = values.dtype.kind == "f" and bool((np.abs(values) > 2**53).any())
-    if rounded or not 0 < n_labels == len(values) == np.size(classes):
+    if rounded or not n_labels or not (n_labels,) == values.shape == shape:
         expected = "labels without duplicates, such as [-1, 1], and integers in the range of int64"
         fail(f"classes: expected {expected}, got {sanitize(repr(classes))}.")
     return values
@@ -319,7 +324,7 @@ class Stream:
         scans: dict[Path, Scan] = {}
         for path in self.paths:
             if self.format == "csv":
-                column = layout.label if layout else self.label_column
+                column = layout.label - layout.n_columns if layout else self.label_column
                 layout = layout_of(path, column, layout, encoding=self.encoding)
                 chunks = csv.read_chunks(path, layout, labels, dtype)
             else:

@@ -74,7 +74,8 @@ class TablePreparer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     columns : dict or None, default=None
         Kinds of columns, which replace those found from the values: "number", "text", "date", "leave_out", or a list of
-        values in their order, which become 0, 1, 2, ...; by the name of the column or by its position, counted from 1.
+        values in their order, which become 0, 1, 2, ...; by the name of the column or, if no column has this name, by
+        its position, counted from 1.
     coerce : bool, default=False
         Whether values that cannot be read in a column of numbers or dates are missing values, instead of an error in
         `fit`; `report_` counts them.  It takes nine tenths of readable values to make a column one of numbers.
@@ -123,7 +124,7 @@ class TablePreparer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        columns: Mapping[str, Request] | None = None,
+        columns: Mapping[str | int, Request] | None = None,
         *,
         coerce: bool = False,
         decimal: str = ".",
@@ -164,6 +165,7 @@ class TablePreparer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         validate_parameter_constraints(self._parameter_constraints, self.get_params(), type(self).__name__)
         frame = frame_of(X)
         self._check_names(frame, reset=True)
+        self._has_names = frame.has_names
         with _value_errors():
             names = {frame.position(name): name for name in frame.columns}
             kinds = requested_kinds(frame.path, names, self.columns or {})
@@ -214,12 +216,13 @@ class TablePreparer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         frame, columns = frame_of(X), [column for column in self.columns_ if column.kind != LEAVE_OUT]
-        if frame.has_names and hasattr(self, "feature_names_in_"):
+        if frame.has_names and self._has_names:
             if missing := [column.name for column in columns if column.name not in frame.columns]:
                 lacking, present = (", ".join(map(repr, first_ten(names))) for names in (missing, [*frame.columns]))
                 message = f"{frame.source}: expected the columns {lacking}, which are missing; got {present}."
                 raise ValueError(message)
-            if unknown := [name for name in frame.columns if name not in self.feature_names_in_]:
+            seen = {column.name for column in self.columns_}
+            if unknown := [name for name in frame.columns if name not in seen]:
                 message = f"Columns that `fit` has not seen are ignored: {', '.join(first_ten(unknown))}."
                 warnings.warn(message, stacklevel=3)  # `set_output` adds a stack level
             names = [column.name for column in columns]
@@ -242,10 +245,11 @@ class TablePreparer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         input_features : array of str, default=None
-            Names of the columns, if the table of `fit` was an array; None is x0, x1 and so on.
+            Names of the columns, if the table of `fit` was an array, whose columns are otherwise x0, x1 and so on.
         """
         check_is_fitted(self)
-        inputs = _check_feature_names_in(self, input_features)
+        names_in = [column.name for column in self.columns_]
+        inputs = names_in if input_features is None else _check_feature_names_in(self, input_features)
         names = [
             name for column in self.columns_ for name in replace(column, name=inputs[column.place]).feature_names()
         ]
@@ -274,7 +278,7 @@ class TablePreparer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _check_names(self, frame: Frame, *, reset: bool) -> None:
         names = [*frame.columns]
-        stub = pd.DataFrame(columns=names) if frame.has_names else np.empty((0, len(names)))
+        stub = pd.DataFrame(columns=names) if frame.has_text_names else np.empty((0, len(names)))
         validate_data(self, stub, skip_check_array=True, reset=reset)
 
     def _warn_of_guesses(self, columns: Sequence[Column], frame: Frame) -> None:

@@ -11,7 +11,9 @@ from contextlib import suppress
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
+from klr_bench.datasets.cache import State, state_of
 from klr_bench.datasets.columns import CATEGORY, DATES, STRING
 
 
@@ -24,12 +26,14 @@ LIBRARIES = {EXCEL: "openpyxl", PARQUET: "pyarrow"}
 """Libraries by the first bytes of the files that they read."""
 MOST_RATIO, SMALLEST_BOMB = 200, 1 << 23
 """Maximum ratio of the unpacked size to the size of a file, and the size to which any file may grow."""
+MOST_ROWS, CELL = 1 << 20, 8
+"""Maximum number of rows of a sheet, and number of bytes that an empty cell takes."""
 
 
 def library_of(path: Path, start: bytes) -> str | None:
     """Return the library that reads a file with these first bytes: openpyxl, pyarrow or None."""
     if start.startswith(EXCEL):
-        with suppress(OSError, zipfile.BadZipFile, ValueError), zipfile.ZipFile(path) as archive:
+        with suppress(OSError, zipfile.BadZipFile, ValueError, RuntimeError), zipfile.ZipFile(path) as archive:
             return LIBRARIES[EXCEL] if "xl/workbook.xml" in archive.namelist() else None
         return None
     if not start.startswith(PARQUET):
@@ -47,36 +51,29 @@ def as_csv(path: Path, start: bytes) -> bytes | None:
     library = library_of(path, start)
     if library is None or find_spec(library) is None:
         return None
-    status = path.stat()
-    return _converted(path, library, (status.st_mtime_ns, status.st_size))
+    return _converted(path.resolve(), library, state_of(path))
 
 
 @lru_cache(maxsize=2)
-def _converted(path: Path, library: str, state: tuple[int, int]) -> bytes:
-    """Convert a file.
-
-    `state` are its time and size: a changed file is converted again.
-    """
+def _converted(path: Path, library: str, state: State) -> bytes:
+    """Convert a file; a file whose state has changed is converted again."""
     import pandas as pd
 
-    most, text = max(SMALLEST_BOMB, MOST_RATIO * state[1]), io.StringIO()
+    most, text = max(SMALLEST_BOMB, MOST_RATIO * state[0]), io.StringIO()
     try:
         if library == LIBRARIES[EXCEL]:
             with zipfile.ZipFile(path) as archive:
-                size = sum(member.file_size for member in archive.infolist())
-        else:
-            import pyarrow.parquet
-
-            about = pyarrow.parquet.read_metadata(path)
-            size = about.num_rows * about.num_columns
-        if size > most:
-            message = f"its content is more than {MOST_RATIO} times its size; save it as CSV"
-            raise WorkbookError(message)
-        if library == LIBRARIES[EXCEL]:  # lines above the header are text; texts such as NA stay texts
-            sheet = pd.read_excel(path, header=None, dtype=object, keep_default_na=False, engine="openpyxl")
+                _check_size(sum(member.file_size for member in archive.infolist()), most)
+            with pd.ExcelFile(path, engine="openpyxl") as book:
+                _check_sheet(book.book.worksheets[0], most)
+                # Lines above the header are text; texts such as NA stay texts.
+                sheet = pd.read_excel(book, header=None, dtype=object, keep_default_na=False)
             sheet.to_csv(text, header=False, index=False)
-        else:  # by nullable types, because a whole number beside a missing one would become a float
+        else:
+            _check_parquet(path, most)
+            # Types are nullable, because a whole number beside a missing one would become a float.
             table = pd.read_parquet(path, engine="pyarrow", dtype_backend="numpy_nullable")
+            table = table if set(table.index.names) == {None} else table.reset_index()
             table.to_csv(text, index=False)
     except WorkbookError:
         raise
@@ -84,6 +81,49 @@ def _converted(path: Path, library: str, state: tuple[int, int]) -> bytes:
         message = f"truncated or corrupted ({type(error).__name__}: {error})"
         raise WorkbookError(message) from error
     return text.getvalue().encode()
+
+
+def _check_size(size: int, most: int) -> None:
+    if size > most:
+        message = f"its content is more than {MOST_RATIO} times its size; save it as CSV"
+        raise WorkbookError(message)
+
+
+def _check_sheet(sheet: Any, most: int) -> None:
+    """Raise WorkbookError if a sheet has so many empty cells that they would fill the memory."""
+    width = 0
+    sheet.reset_dimensions()  # the declared ones may be wrong
+    for number, row in enumerate(sheet.iter_rows(values_only=True), 1):
+        width = max([width, *(place for place, value in enumerate(row, 1) if value is not None)])
+        if number > MOST_ROWS or number * width * CELL > most:
+            message = (
+                f"its first sheet has cells as far as row {number:,} and column {width:,}, most of them empty; delete "
+                "the rows and columns that are not part of the table, or save it as CSV"
+            )
+            raise WorkbookError(message)
+
+
+def _check_parquet(path: Path, most: int) -> None:
+    """Raise WorkbookError if the values of a Parquet file, which may be stored once for many rows, are too large."""
+    import pyarrow.compute
+    import pyarrow.parquet
+    from pyarrow import types
+
+    with pyarrow.parquet.ParquetFile(path) as file:
+        about, schema = file.metadata, file.schema_arrow
+    groups = [about.row_group(number) for number in range(about.num_row_groups)]
+    _check_size(sum(group.total_byte_size for group in groups), most)
+    _check_size(sum(group.column(place).num_values for group in groups for place in range(about.num_columns)), most)
+    kinds = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary, types.is_dictionary)
+    names = [column.name for column in schema if any(is_kind(column.type) for is_kind in kinds)]
+    size = 0
+    for column in pyarrow.parquet.read_table(path, columns=names, read_dictionary=names).columns:
+        for part in column.chunks:
+            values = getattr(part, "dictionary", None)
+            if values is not None and not types.is_primitive(values.type):
+                lengths = pyarrow.compute.binary_length(values).take(part.indices)
+                size += pyarrow.compute.sum(lengths).as_py() or 0
+    _check_size(size, most)
 
 
 def declared_types(path: Path | None) -> dict[str, str]:
@@ -105,10 +145,11 @@ def declared_types(path: Path | None) -> dict[str, str]:
 
     declared = {}
     for column in pyarrow.parquet.read_schema(path):
+        name = column.name.strip()  # as `fields_of` reads it
         if types.is_dictionary(column.type) or types.is_boolean(column.type):
-            declared[column.name] = CATEGORY
+            declared[name] = CATEGORY
         elif types.is_string(column.type) or types.is_large_string(column.type):
-            declared[column.name] = STRING
+            declared[name] = STRING
         elif types.is_timestamp(column.type) or types.is_date(column.type):
-            declared[column.name] = DATES
+            declared[name] = DATES
     return declared

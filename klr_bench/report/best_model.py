@@ -135,7 +135,7 @@ def _python(data: DataConfig, target: str, arguments: Parameters) -> str:
             *sorted(imports),
             "",
             f'table = pd.read_csv({_quoted(data.path)}, sep=None, engine="python"{encoding})',
-            f"label = table.columns[{int(label)}]" if is_position else f"label = {_quoted(label)}",
+            f"label = table.columns[{int(label) - (int(label) > 0)}]" if is_position else f"label = {_quoted(label)}",
             "table = table.dropna(subset=[label])",
             "y = table.pop(label)" + (f".astype(str) == {_quoted(data.positive)}" if data.positive is not None else ""),
             f"preparer = TablePreparer({', '.join(f'{key}={value!r}' for key, value in options.items())})",

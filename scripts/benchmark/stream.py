@@ -79,7 +79,7 @@ def read(reader, path):
         path,
         CHUNK_ROWS,
         classes=CLASSES,
-        label_column=0 if path.name == "csv" else None,
+        label_column=1 if path.name == "csv" else None,
         n_features=WIDE if path.name == "svmlight_sparse" else 28,
         cache=None if reader == "stream" else path.with_name(f"{path.name}-cache"),
     )

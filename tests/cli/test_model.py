@@ -106,7 +106,7 @@ def test_the_predictions_are_those_of_the_pipeline_in_python(
     table.to_csv("train.csv", index=False, **options)
     new_rows(table, label, header=header).to_csv("new.csv", index=False, **options)
     classifier, parameters = ALGORITHMS[algorithm]
-    position = label if header else str(table.columns.get_loc(label))
+    position = label if header else str(table.columns.get_loc(label) + 1)
     words = ["data.path=train.csv", f"data.label={position}", "output=a/model.skops", f"algorithm={algorithm}"]
     assert main(["fit", *words, *parameters]) == 0
     fitted = capsys.readouterr().out

@@ -107,3 +107,12 @@ def test_offsets_of_time_zones_count_in_the_order_of_time() -> None:
     assert str(summer) == "2021-10-31 00:30:00"
     assert str(winter) == "2021-10-31 01:30:00"
     assert str(in_utc("31.10.2021 02:30 -05:00", day_first=True)) == "2021-10-31 07:30:00"
+
+
+@pytest.mark.parametrize("offset", ["+14:00", "+01:00", "-05:00", "-12:00", "+00:00"])
+@pytest.mark.parametrize("day", ["0001-01-01", "9999-12-31"])
+@pytest.mark.parametrize("clock", ["00:00:00", "23:59:59"])
+def test_dates_at_the_limits_of_the_calendar_have_an_order(day: str, clock: str, offset: str) -> None:
+    found = in_utc(f"{day}T{clock}{offset}", day_first=True)
+    assert found is not None
+    assert (found > datetime(2021, 1, 1)) == (day > "2021")

@@ -269,3 +269,23 @@ def test_float32_and_a_constant_column_change_nothing(scale: str | None) -> None
             np.testing.assert_allclose(preparer.transform(wide), expected, rtol=1e-6, atol=1e-6)
             wide[:, 3] += dtype(1e-9)
             np.testing.assert_allclose(preparer.transform(wide), expected, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("names", [[0, 1, 2, 3], [1, 2, 3, 4], [3, 2, 1, 0], [10, 20, 30, 40], ["a", 2, 3.5, (1, 2)]])
+def test_names_that_are_numbers_can_be_requested(names: list[Any]) -> None:
+    table = pd.DataFrame({name: RANDOM.integers(0, 9, N) for name in range(4)}).set_axis(names, axis=1)
+    for name in names:
+        preparer = TablePreparer(columns={name: "leave_out"}).fit(table)
+        kinds = preparer.report_.set_index("column")["kind"]
+        assert kinds[kinds == "leave_out"].index.tolist() == [str(name)]
+        assert not hasattr(preparer, "feature_names_in_")
+        reordered = preparer.transform(table[names[::-1]])
+        np.testing.assert_array_equal(reordered, preparer.transform(table), "columns are found by name")
+        np.testing.assert_array_equal(reordered, preparer.transform(table.to_numpy()))
+
+
+@pytest.mark.parametrize("place", [1, 2, 3])
+def test_a_position_is_one_where_no_column_has_this_name(place: int) -> None:
+    table = pd.DataFrame({name: RANDOM.integers(0, 9, N) for name in "abc"})
+    kinds = TablePreparer(columns={place: "leave_out"}).fit(table).report_["kind"].tolist()
+    assert kinds.index("leave_out") == place - 1

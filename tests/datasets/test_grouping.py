@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klr_bench.config.splitting import Groups, Later
-from klr_bench.datasets import load
+from klr_bench.datasets import Dataset, load
 from klr_bench.datasets.grouping import group_codes, group_folds, later_folds
-from klr_bench.datasets.splits import make_split, prepare
+from klr_bench.datasets.readers import Reading, read
+from klr_bench.datasets.splits import Split, make_split, prepare
 from klr_bench.errors import KlrBenchError
 from tests.config.composing import dataset_of
 
@@ -140,3 +141,93 @@ def test_a_group_changes_the_identity_of_the_data_and_no_other_setting_does(tmp_
 def test_a_wrong_column_is_refused(dataset: Callable[..., Any], split: dict[str, Any], message: str) -> None:
     with pytest.raises(KlrBenchError, match=message):
         dataset(**split)
+
+
+SIZES = st.lists(st.integers(0, 3_000_000), min_size=2, max_size=30, unique=True)
+
+
+@given(SIZES, st.sampled_from([1, 1000]))
+def test_the_decimal_mark_decides_the_order_of_times(numbers: list[int], divisor: int) -> None:
+    expected = np.argsort(np.argsort(numbers)).tolist()
+    swap = str.maketrans(",.", ".,")
+    texts = [f"{number / divisor:,.{3 if divisor > 1 else 0}f}" for number in numbers]
+    assert group_codes([text.translate(swap) for text in texts], cell, is_time=True, decimal=",").tolist() == expected
+    if divisor > 1:
+        assert group_codes(texts, cell, is_time=True).tolist() == expected
+
+
+@given(
+    st.lists(st.integers(100, 999), min_size=1, max_size=5), st.lists(st.integers(1000, 9999), min_size=1, max_size=5)
+)
+def test_points_that_may_separate_thousands_are_refused_in_times(few: list[int], many: list[int]) -> None:
+    texts = [*map(str, few), *(f"{number:,}".replace(",", ".") for number in many)]
+    with pytest.raises(KlrBenchError, match=f"^row {len(few)}: may be thousands.*set data.decimal=comma"):
+        group_codes(texts, cell, is_time=True)
+    ranks = group_codes(texts, cell, is_time=True, decimal=",")
+    assert ranks.tolist() == np.unique([*few, *many], return_inverse=True)[1].tolist()
+
+
+def test_a_decimal_comma_without_the_option_is_named() -> None:
+    with pytest.raises(KlrBenchError, match=r"row 0: .*; for a decimal comma, set data.decimal=comma"):
+        group_codes(["1,5", "2,25"], cell, is_time=True)
+
+
+@given(st.integers(1, 60), st.integers(1, 120), st.sampled_from([0.0, 0.5, 0.99, 0.999]))
+def test_any_number_of_rows_in_time_can_be_divided(n: int, n_folds: int, first: float) -> None:
+    folds = later_folds(np.arange(n), n_folds, first=first)
+    assert bool(folds) == (n > 1)
+    assert all(train.max() < valid.min() for train, valid in folds)
+
+
+def of_groups(groups: Any, y: Any = None) -> Dataset:
+    X = np.zeros((len(groups), 1), dtype=np.float32)
+    y = np.resize([-1, 1], len(groups)) if y is None else y
+    return Dataset("toy", X, np.asarray(y, dtype=np.int8), ("a", "b"), None, "", groups=np.asarray(groups))
+
+
+@given(st.integers(2, 100), st.integers(1, 40), st.sampled_from([0.01, 0.2, 0.5]))
+def test_a_split_by_time_says_how_many_rows_have_the_earliest_time(n: int, n_later: int, test_size: float) -> None:
+    data = of_groups([0] * n + [1] * n_later)
+    if round((1 - test_size) * (n + n_later)) < n:
+        with pytest.raises(KlrBenchError, match=f"{n / (n + n_later):.0%} of the rows have the earliest time"):
+            make_split(data, Later(time="t", test_size=test_size), 0, 0)
+    else:
+        split = make_split(data, Later(time="t", test_size=test_size), 0, 0)
+        assert len(split.train) == n
+        assert len(split.test) == n_later
+
+
+@pytest.mark.parametrize("labels", [[-1, -1, 1, 1], [-1, 1, 1, -1]])
+def test_groups_that_begin_with_different_classes_are_refused(labels: list[int]) -> None:
+    with pytest.raises(KlrBenchError, match="each of the 2 groups begins with another class"):
+        make_split(of_groups([0, 0, 1, 1], labels), Groups(group="site", test_size=0.5), 0, 0)
+
+
+@given(CODES, st.integers(2, 12), st.booleans())
+def test_folds_without_rows_are_explained_by_the_largest_group(groups: Any, n_folds: int, is_later: bool) -> None:
+    rows = np.arange(len(groups))
+    data = prepare(of_groups(groups), Split(rows, rows, is_later), None)
+    for fold in range(n_folds):
+        share, message = np.bincount(groups).max() / len(groups), ""
+        try:
+            assert all(map(len, data.fold(len(groups), n_folds, fold)))
+        except KlrBenchError as error:
+            message = str(error)
+        assert not message or share >= 1 / (n_folds + is_later) - 1 / len(groups)
+        assert not message or message.startswith(f"{share:.0%} of the training rows")
+
+
+@pytest.mark.parametrize("header", ["0,1,2,3,4,y", "1,2,3,4,5,y", "3,4,5,6,7,y"])
+@pytest.mark.parametrize("by", range(5))
+def test_columns_whose_names_are_numbers_are_found_by_name(header: str, by: int, tmp_path: Path) -> None:
+    names = header.split(",")[:5]
+    cells = [[f"{i % 4}", *(f"{(i * k) % 11}.5" for k in range(1, 5))] for i in range(40)]
+    rows = [",".join([*row[1 : by + 1], row[0], *row[by + 1 :], "ab"[i % 2]]) for i, row in enumerate(cells)]
+    path = tmp_path / "mine.csv"
+    path.write_text("\n".join([header, *rows]))
+    other = names[by - 1]
+    arrays = read([path], Reading(table=1, group=names[by], columns={other: "leave_out"}))
+    assert f"groups: column {by + 1} ('{names[by]}')" in arrays.said
+    assert arrays.groups is not None
+    assert arrays.groups.tolist() == [i % 4 for i in range(40)]
+    assert arrays.X.shape == (40, 3)

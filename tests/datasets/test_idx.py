@@ -109,3 +109,9 @@ def test_selection_of_classes_is_part_of_the_key() -> None:
     keys = {dataset_hash("mnist", MNIST.model_copy(update=change)) for change in changes}
     assert len(keys) == 3
     assert dataset_hash("mnist", MNIST.model_copy(update={"only": None})) == dataset_hash("mnist", MNIST)
+
+
+@pytest.mark.parametrize("dtype", ["i4", "f8"])
+def test_the_digits_that_float32_lacks_are_kept(tmp_path: Path, dtype: str) -> None:
+    values = (1_700_000_000 + np.arange(30).reshape(5, 2, 3)).astype(dtype)
+    np.testing.assert_array_equal(ten(pair(tmp_path, values, DIGITS)).X, values.reshape(5, 6))

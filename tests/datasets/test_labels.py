@@ -77,19 +77,24 @@ def partitions(kind: str, path: Path) -> dict[str, list[int]]:
     """Return which rows have the same label, in each way of reading a file."""
     found: dict[str, list[int]] = {}
     for name, table in (("file", 1), ("named file", 0)):
-        arrays = read(
-            [path], Reading(format=kind, multiclass=True, table=table, label_column=0, columns={"2": "number"})
-        )
+        options = {"label_column": 1, "columns": {"2": "number"}} if kind == "csv" else {}
+        arrays = read([path], Reading(format=kind, multiclass=True, table=table, **options))
         found[name] = partition(arrays.y.tolist())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of labels that look alike
         for name in ("text", "cache"):
-            rows = stream(path, 3, format=kind, label_column=0, cache=path.parent / f"{path.name}.cache")
+            rows = stream(
+                path,
+                3,
+                format=kind,
+                label_column=1 if kind == "csv" else None,
+                cache=path.parent / f"{path.name}.cache",
+            )
             y = np.concatenate([labels for _, labels in rows])
             assert {*y.tolist()} == {*rows.classes.tolist()}
             found[f"stream of the {name}"] = partition(y.tolist())
     if kind == "csv":
-        _, y, _ = take_labels(read_frame(path, 0)[0], "column 1")
+        _, y, _ = take_labels(read_frame(path, 1)[0], "column 1")
         found["fit"] = partition(y.tolist())
     return found
 

@@ -1,7 +1,9 @@
 """Readers of svmlight and delimited text: accepted input, rejected input, and messages."""
 
 import bz2
+import csv
 import gzip
+import io
 import lzma
 from collections.abc import Callable
 from contextlib import suppress
@@ -10,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from hypothesis import example, given, settings
@@ -108,7 +111,8 @@ def test_numbers_are_rounded_to_float32_as_in_python(
     path = tmp_path_factory.getbasetemp() / f"numbers.{kind}"
     before = {"svmlight": "1 1:", "csv": "1,"}[kind]
     path.write_text("".join(f"{before}{text}\n" for text in texts))
-    X, _ = rows_of(stream(path, format=kind, n_features=1, classes=[1], label_column=0))
+    label = 1 if kind == "csv" else None
+    X, _ = rows_of(stream(path, format=kind, n_features=1, classes=[1], label_column=label))
     np.testing.assert_array_equal(X[:, 0].astype(np.float32), np.array([float(text) for text in texts], np.float32))
 
 
@@ -379,7 +383,7 @@ HEADERS = [
     ("age,5,y", "{i},{i},{label}", None),
     ("a,b,y", "{i},n,y", None),
     ("shop,1,2,3,4,y", "s{i},{i},3,2,1,{label}", None),
-    ("y,2019,2020", "{label},{i}.5,1{i}", 0),
+    ("y,2019,2020", "{label},{i}.5,1{i}", 1),
     ("12 months,5 %,y", "{i},{i}.5,{label}", None),
     ("2021-01-01,2021-02-01,y", "{i},{i}.5,{label}", None),
 ]
@@ -416,7 +420,7 @@ def test_a_row_is_not_a_header(write: Write, rows: str) -> None:
         ("x,x,c\n1,2,a\n3,4,b\n", None, ("a", "b"), [[1, 2], [3, 4]]),
         ("1,ä\n2,ö\n", None, ("ä", "ö"), [[1], [2]]),
         (gzip.compress(b"x,c\n1,a\n", mtime=0) + gzip.compress(b"2,b\n", mtime=0), None, ("a", "b"), [[1], [2]]),
-        *(("class,x1,x2\na,1,2\nb,3,4\n", c, ("a", "b"), [[1, 2], [3, 4]]) for c in ("class", 0, "0", -3, "-3")),
+        *(("class,x1,x2\na,1,2\nb,3,4\n", c, ("a", "b"), [[1, 2], [3, 4]]) for c in ("class", 1, "1", -3, "-3")),
     ],
 )
 def test_unusual_but_valid_delimited_text(
@@ -431,7 +435,9 @@ def test_unusual_but_valid_delimited_text(
     ("content", "spec", "reason"),
     [
         ("x,class\n1,a\n", {"label_column": "clas"}, "there is no label column 'clas' (data.label); expected the name"),
-        ("x,class\n1,a\n", {"label_column": 2}, "no label column 2 (data.label); expected a position from 0 to 1 or f"),
+        ("x,class\n1,a\n", {"label_column": 3}, "no label column 3 (data.label); expected a position from 1 to 2 or f"),
+        ("x,class\n1,a\n", {"label_column": 0}, "no label column 0 (data.label); expected a position from 1 to 2 or f"),
+        ("x,x,y\n1,2,a\n", {"label_column": "x"}, "several columns have this name, so a position is needed."),
         ("1,a\n2,b\n", {"label_column": "class"}, "the file has no header, so a position is needed."),
         ("1,2,a\n", {"n_features": 5}, "expected n_features=5 feature columns, got 2; omit data.n_features="),
         ("1,2,a\n", {"format": "arff"}, "Unknown file format 'arff'; expected one of csv, svmlight, idx (data.f"),
@@ -461,3 +467,86 @@ def test_numbers_that_are_0_in_float32_are_kept(write: Write, kind: str, unit: f
     path = write("".join(row.format(float(value), i % 2) for i, value in enumerate(x)))
     for X in (READ[kind](path, path, table=1).X[:60], rows_of(stream(path))[0]):
         np.testing.assert_allclose(X[:, 0], x, rtol=1e-15)
+
+
+@pytest.mark.parametrize("width", [3, 1999, 2500])
+@pytest.mark.parametrize(
+    ("option", "name"),
+    [
+        ({"columns": {"x1": "leave_out"}}, "columns"),
+        ({"label_column": "x1"}, "label"),
+        ({"group": "x1"}, "group"),
+        ({"coerce": True}, "coerce"),
+    ],
+)
+def test_no_option_is_ignored(write: Write, width: int, option: dict[str, Any], name: str) -> None:
+    for table in (0, 1):
+        path = write(f"+1 1:0.5 {width}:2\n-1 2:1\n")
+        with pytest.raises(KlrBenchError, match=rf"data\.{name}\S* (\(.*\) )?has no effect in a LIBSVM file"):
+            read([path], Reading(table=table, **option))
+    header = [f"x{place}" for place in range(width)]
+    rows = [[str((7 * place + i) % 13 % 4) for place in range(width)] + [str(i % 2)] for i in range(30)]
+    path = write("\n".join(map(",".join, [[*header, "y"], *rows])))
+    reading = Reading(table=1, multiclass=True, **option)
+    if width < 2000 or name == "label":
+        arrays = read([path], reading)
+        assert arrays.X.shape[1] == width - (name in {"columns", "group"}) or name == "label"
+    else:
+        with pytest.raises(KlrBenchError, match=rf"data\.{name} has no effect with more than 2,000 columns"):
+            read([path], reading)
+
+
+def test_the_label_column_of_a_stream_of_libsvm_text_is_refused(write: Write) -> None:
+    for column in (1, -1, "y"):
+        with pytest.raises(KlrBenchError, match=r"label_column= of stream.* has no effect in a LIBSVM file"):
+            stream(write(GOOD["svmlight"]), label_column=column)
+
+
+@pytest.mark.parametrize("width", [3, 2500])
+@pytest.mark.parametrize("label", [None, "y", "x0"])
+def test_the_row_numbers_of_pandas_are_no_feature(write: Write, width: int, label: str | None) -> None:
+    X = np.random.RandomState(0).rand(30, width).round(3)
+    frame = pd.DataFrame(X, columns=[f"x{place}" for place in range(width)])
+    frame["x0"] = np.arange(30) % 2
+    frame["y"] = np.arange(30) // 15
+    path = write(frame.to_csv())
+    reading = Reading(table=1, label_column=label)
+    if width > 2000:
+        with pytest.raises(KlrBenchError, match="the first column has no name and probably contains the row numbers"):
+            read([path], reading)
+    else:
+        assert "row numbers" in "".join(read([path], reading).said)
+
+
+@pytest.mark.parametrize(
+    "titles", [[], ["Customers of 2021"], ["Customers of 2021", "", "a note"], ['"Customers\nof 2021"']]
+)
+@pytest.mark.parametrize("header", ['a,"long\nname",y', '"long\nname",a,y', 'a,b,"long\nlabel, or y"', "a,b,y"])
+@pytest.mark.parametrize("blank", ["", "\n"])
+def test_titles_stand_above_a_header_with_line_breaks(write: Write, titles: list[str], header: str, blank: str) -> None:
+    rows = "".join(f"{i}.5,{i % 7},{'ab'[i % 2]}\n" for i in range(40))
+    content = "".join(f"{title}\n" for title in titles) + (blank if titles else "") + f"{header}\n{rows}"
+    layout = layout_of(write(content), None)
+    assert layout.header == tuple(next(csv.reader(io.StringIO(header), skipinitialspace=True)))
+    arrays = read([write(content)], Reading(table=1))
+    assert arrays.X.shape == (40, 2)
+    assert ("above the table" in "".join(arrays.said)) == bool(titles)
+
+
+@pytest.mark.parametrize("before", ["# a comment\n", "+1\n", "+1 # none\n", "\n", "#a,b\n"])
+@pytest.mark.parametrize("n", [0, 1, 99, 100, 1000])
+def test_libsvm_text_is_recognized_after_lines_without_features(write: Write, before: str, n: int) -> None:
+    assert detect_format(write(before * n + GOOD["svmlight"])) == "svmlight"
+    assert detect_format(write("#a,b,c\n" * n + "1,2,x\n3,4,y\n")) == "csv"
+
+
+@pytest.mark.parametrize("indent", ["", " ", "\t"])
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_a_byte_order_mark_is_no_token(write: Write, indent: str, n: int) -> None:
+    assert detect_format(write(("\ufeff" + indent + "+1 1:0.5\n" + "-1 1:2\n" * n).encode())) == "svmlight"
+
+
+def test_a_qid_without_a_value_is_refused(write: Write) -> None:
+    assert svmlight(write("+1 qid:3 1:0.5\n-1 qid:4 1:2\n")).X.shape == (2, 1)
+    with pytest.raises(KlrBenchError, match="line 2: 'qid' is not index:value"):
+        svmlight(write("+1 qid:3 1:0.5\n-1 qid 1:2\n"))

@@ -85,7 +85,11 @@ REAL: dict[str, tuple[bytes, str]] = {
     "old lfs": (b"version https://hawser.github.com/spec/v1\noid sha256:0\nsize 1\n", "not the data; run git lfs pull"),
     "lfs": (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n", "not the data; run git lfs pull"),
     "annex": (b"/annex/objects/MD5E-s1--a.csv\n", "a pointer of git-annex, not the data; run git annex get"),
-    "arff": (b"% a comment\n\n@RELATION iris\n@ATTRIBUTE a NUMERIC\n@DATA\n1,a\n", "an ARFF file; convert it"),
+    "arff": (b"% a comment\n\n@RELATION iris\n@ATTRIBUTE a NUMERIC\n@DATA\n1,a\n", "an ARFF file; obtain"),
+    **{
+        f"arff after {n} lines": (b"%% Title: 1\n" * n + b"@relation a\n" + b"@attribute a real\n" * 99, "ARFF file")
+        for n in (300, 339, 340, 341, 342, 2000)
+    },
     "matrix market": (b"%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 1\n", "a Matrix Market file; conv"),
     **{
         name: (CSV.encode(name), f"it is {name.upper()} text; set data.encoding={name} (encoding= of stream, or")

@@ -71,7 +71,7 @@ def test_csv_rows_match_numpy(write: Write, block: None, chunk_rows: int, delimi
 @pytest.mark.parametrize(
     ("text", "parameters", "X", "y", "classes"),
     [
-        ("g,1,2\nh,3,4\n7,5,6\n", {"label_column": 0}, [[1, 2], [3, 4], [5, 6]], ["g", "h", "7"], ["7", "g", "h"]),
+        ("g,1,2\nh,3,4\n7,5,6\n", {"label_column": 1}, [[1, 2], [3, 4], [5, 6]], ["g", "h", "7"], ["7", "g", "h"]),
         ("a,label,b\n1,0,2\n3,1,4\n", {"label_column": "label"}, [[1, 2], [3, 4]], [0, 1], [0, 1]),
         ("spam 1:1\nham 1:2\nspam\n", {}, [[1], [2], [0]], ["spam", "ham", "spam"], ["ham", "spam"]),
         ("+1 1:1\n-1.0 1:2\n1e0 1:3\n", {"positive": -1}, [[1], [2], [3]], [-1, 1, -1], [-1, 1]),
@@ -332,3 +332,54 @@ def test_every_file_is_closed(write: Write, text: bytes, pack: Any) -> None:
         next(iter(rows))
         del rows
         gc.collect()
+
+
+@pytest.mark.parametrize("labels", [[0, 1], ["a", "b"], [-1, 1]])
+@pytest.mark.parametrize("n_more", [0, 1, 3])
+def test_classes_do_not_depend_on_those_of_an_earlier_stream(write: Write, labels: list[Any], n_more: int) -> None:
+    path = write("".join(f"{i}.5,{labels[i % 2]}\n" for i in range(40)), "mine.csv")
+    more = [*labels, *(["c", "d", "e"] if "a" in labels else [7, 8, 9])][: 2 + n_more]
+    cache = path.parent / "cache"
+    expected = list(stream(path))
+    for classes in (more, None, more):
+        rows = stream(path, classes=classes, cache=cache)
+        for (X, y), (X0, y0) in zip(rows, expected, strict=True):
+            np.testing.assert_array_equal(X, X0)
+            np.testing.assert_array_equal(y, y0)
+        assert rows.classes.tolist() == (labels if classes is None else more)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        list,
+        tuple,
+        set,
+        frozenset,
+        np.array,
+        lambda labels: dict.fromkeys(labels).keys(),
+        iter,
+        lambda x: (i for i in x),
+    ],
+)
+@pytest.mark.parametrize("labels", [[-1, 1], [2, 5, 9]])
+def test_classes_may_be_any_collection(write: Write, form: Any, labels: list[int]) -> None:
+    path = write("".join(f"{label} 1:{i + 1}\n" for i in range(9) for label in labels))
+    rows = stream(path, classes=form(labels), n_features=1)
+    assert rows.classes.tolist() == labels
+    assert sum(len(y) for _, y in rows) == 9 * len(labels)
+
+
+@pytest.mark.parametrize(
+    "classes", [[None, 1], "ab", 5, [], [[1, 2], [3, 4]], [1, 1], {1: 2, "a": 3}.items(), object()]
+)
+def test_other_classes_are_refused(write: Write, classes: Any) -> None:
+    assert "classes: expected labels without duplicates" in rejected(lambda: stream(write("1 1:1\n"), classes=classes))
+
+
+def test_index_0_is_refused_with_advice_that_helps(write: Write) -> None:
+    path = write("+1 0:0.5 3:2\n-1 2:1\n")
+    message = rejected(lambda: list(stream(path, n_features=4, classes=[-1, 1])), "set zero_based=True, or omit")
+    assert "the index 0 is not between 1 and 4" in message
+    for advice in ({"zero_based": True, "n_features": 4}, {}):
+        assert len(list(stream(path, classes=[-1, 1], **advice))) == 1

@@ -1,12 +1,15 @@
 """Excel workbooks and Parquet files are read as the same table in CSV; without the library they are refused by name."""
 
 import importlib.util
+import os
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from klr_bench import TablePreparer
@@ -128,3 +131,93 @@ def test_a_long_name_has_its_type_and_can_be_requested(tmp_path: Path) -> None:
     frame.to_csv(path, index=False)
     assert read([path], READING).X.shape == (60, 1)
     assert read([path], Reading(table=1, columns={name: "text"})).X.shape == (60, 3)
+
+
+@pytest.mark.parametrize("same_name", [True, False])
+def test_a_file_of_the_same_size_and_time_is_read_again(tmp_path: Path, same_name: bool) -> None:
+    path, other = tmp_path / "mine.parquet", tmp_path / "new.parquet"
+    for name, value in ((path, "1"), (other, "2")):
+        pd.DataFrame({"x": [5, 3, 1, 4] * 10, "class": ["0", value] * 20}).to_parquet(name)
+    assert path.stat().st_size == other.stat().st_size
+    assert read([path], READING).classes == ("0", "1")
+    if same_name:
+        times = path.stat().st_atime_ns, path.stat().st_mtime_ns
+        path.write_bytes(other.read_bytes())
+        os.utime(path, ns=times)
+    assert read([path if same_name else other], READING).classes == ("0", "2")
+
+
+@pytest.mark.parametrize("cell", ["XFD1", "A1048576", "XFD2000", "CV1000000"])
+def test_a_cell_far_from_the_table_does_not_fill_the_memory(cell: str, tmp_path: Path) -> None:
+    import openpyxl
+
+    book = openpyxl.Workbook()
+    for row in [["x", "class"], *([i, "ab"[i % 2]] for i in range(40))]:
+        book.active.append(row)
+    book.active[cell] = 1
+    book.active["A1048576"] = 1
+    book.save(tmp_path / "mine.xlsx")
+    with (
+        pytest.raises(DamagedFileError, match="first sheet has cells as far as"),
+        open_utf8(tmp_path / "mine.xlsx", None),
+    ):
+        pass
+
+
+def test_rows_that_no_sheet_can_have_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "mine.xlsx"
+    write_excel(table(), path)
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    sheet = "xl/worksheets/sheet1.xml"
+    members[sheet] = members[sheet].replace(b"</sheetData>", b'<row r="1000000000"></row></sheetData>')
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    with pytest.raises(DamagedFileError, match="first sheet has cells as far as"), open_utf8(path, None):
+        pass
+
+
+@pytest.mark.parametrize("kind", ["string", "category", "bytes"])
+def test_a_long_text_in_many_rows_does_not_fill_the_memory(kind: str, tmp_path: Path) -> None:
+    path, text = tmp_path / "mine.parquet", "x" * 1_000_000
+    codes = pa.array(np.zeros(20_000, dtype=np.int32))
+    column = pa.DictionaryArray.from_arrays(codes, pa.array([text.encode() if kind == "bytes" else text]))
+    parts = pa.table({"x": np.arange(20_000), "note": column})
+    if kind != "category":
+        parts = parts.replace_schema_metadata(None)
+    pq.write_table(parts, path, compression="zstd", store_schema=kind == "category")
+    assert path.stat().st_size < 500_000
+    with pytest.raises(DamagedFileError, match="more than 200 times its size"), open_utf8(path, None):
+        pass
+
+
+@pytest.mark.parametrize("index", [["patient"], ["patient", "day"], ["class"], ["zip "], [" zip"]])
+def test_the_columns_of_a_named_index_are_columns(index: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "mine.parquet"
+    frame = table().rename(columns={"id": "patient", "zip": "zip " if index != [" zip"] else " zip"})
+    frame.set_index(index).to_parquet(path)
+    rows, _ = read_frame(path, "class")
+    assert {*rows.columns} == {name.strip() for name in frame}
+    features, _, _ = take_labels(rows, "class")
+    kinds = TablePreparer(columns={"patient": "leave_out"}).fit(features).report_.set_index("column")["kind"]
+    assert kinds["zip"] == "text"
+
+
+def test_an_index_without_a_name_is_no_column(tmp_path: Path) -> None:
+    path = tmp_path / "mine.parquet"
+    table().iloc[::2].to_parquet(path)
+    assert [*read_frame(path)[0].columns] == [*table()]
+
+
+@pytest.mark.parametrize("version", [64, 99, 255])
+def test_an_archive_of_a_later_version_is_refused(version: int, tmp_path: Path) -> None:
+    path = tmp_path / "mine.xlsx"
+    write_excel(table(), path)
+    content = bytearray(path.read_bytes())
+    place = -1
+    while (place := content.find(b"PK\x01\x02", place + 1)) >= 0:
+        content[place + 6] = version
+    path.write_bytes(content)
+    with pytest.raises(KlrBenchError, match="it is a zip archive"):
+        read([path], READING)

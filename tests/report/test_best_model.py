@@ -27,13 +27,13 @@ X = RANDOM.standard_normal((120, 2))
         (
             "oskl_default",
             [
-                "data.label=0",
+                "data.label=1",
                 "data.scale=minmax",
                 "data.positive=good",
                 "data.columns={b: text}",
                 "selection.score=auc",
             ],
-            "data.path=mine.csv data.label=0 'data.columns={b: text}' data.scale=minmax data.positive=good",
+            "data.path=mine.csv data.label=1 'data.columns={b: text}' data.scale=minmax data.positive=good",
         ),
         ("lr_linear", [], "data.path=mine.csv algorithm=lr_linear algorithms.lr_linear.estimator.solver=lbfgs"),
     ],
@@ -44,7 +44,7 @@ def test_the_command_and_the_code_fit_the_same_model(
     monkeypatch.chdir(tmp_path)
     labels = np.array(["bad", "good"])[(X[:, 0] + X[:, 1] > 0).astype(int)]
     columns = {"a": X[:, 0].round(4), "b": RANDOM.randint(3, size=120), "c": [f"{x:.2f} kg" for x in X[:, 1]]}
-    table = pd.DataFrame({"state": labels, **columns} if "data.label=0" in settings else {**columns, "state": labels})
+    table = pd.DataFrame({"state": labels, **columns} if "data.label=1" in settings else {**columns, "state": labels})
     table.to_csv("mine.csv", index=False, sep=";")
     run = ["run", "--quiet", "experiment=own_file", "data.path=mine.csv", f"algorithm=[{algorithm},majority]"]
     assert main([*run, *settings, "repeats=2", "parallel=serial", "data.cache=cache"]) == 0

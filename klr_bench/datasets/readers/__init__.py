@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 from klr_bench.config.models import MOST_FEATURES, Columns
 from klr_bench.datasets.class_labels import Labels, encode_targets, select_labels
 from klr_bench.datasets.compression import DamagedFileError
-from klr_bench.datasets.layout import WIDE, Layout, check_width, layout_of
+from klr_bench.datasets.layout import SET_LABEL, WIDE, Layout, check_width, layout_of
 from klr_bench.datasets.preprocessing import needs_float64
 from klr_bench.datasets.readers.chunks import concatenate_chunks, stack_rows
 from klr_bench.datasets.readers.recognize import check_text, detect_format
 from klr_bench.errors import fail
 
 READER_VERSION = 1  # part of the hash of a data set; increase this version when readers return different arrays
-TABLE_VERSION = 9  # increase this version when the columns of a user's table are converted differently
+TABLE_VERSION = 10  # increase this version when the columns of a user's table are converted differently
 FORMATS = ("csv", "svmlight", "idx")
 DENSE_BYTES = 1 << 30  # maximum size of a matrix that is stored as dense although most values are zero
 OF_TABLES = ("coerce", "decimal", "group", "time")
@@ -107,6 +107,8 @@ def _read(paths: Sequence[Path], reading: Reading) -> Arrays:
     else:
         check_text(paths, reading.encoding)
         if kind == "svmlight":
+            if reading.label_column is not None:
+                fail(f"{paths[0]}: {SET_LABEL} has no effect in a LIBSVM file; leave it out.")
             _refuse_options(paths[0], reading, "in a LIBSVM file")
             parts, notes = _svmlight(paths, labels, reading)
         else:
@@ -131,8 +133,8 @@ def _read(paths: Sequence[Path], reading: Reading) -> Arrays:
 
 
 def _refuse_options(path: Path, reading: Reading, where: str) -> None:
-    for name in OF_TABLES:
-        if getattr(reading, name) not in (None, False, "."):
+    for name in (*OF_TABLES, "columns"):
+        if getattr(reading, name) not in (None, False, ".", {}):
             fail(f"{path}: data.{name} has no effect {where}; leave it out.")
 
 
@@ -185,6 +187,7 @@ def _delimited(
             notes = notes or table.notes(path)
             notes += [table.unseen] if table.unseen else []
         else:
+            layout.check_names(path)
             _refuse_options(path, reading, f"with more than {WIDE:,} columns")
             X, codes = _numbers(path, layout, labels)
         parts.append((X, codes))

@@ -21,9 +21,10 @@ TYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: 
 MOST_DIMENSIONS = 8
 
 
-def read_pair(examples: Path, labels_file: Path, labels: Labels) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
+def read_pair(examples: Path, labels_file: Path, labels: Labels) -> tuple[NDArray[Any], NDArray[np.int32]]:
     """Read a pair of idx files; return the features X (n, d) and the label codes (n,).
 
+    X is float32, or float64 for types that float32 does not represent exactly (int32 and float64).
     Each example becomes a row in C order (last dimension fastest); unsigned bytes, such as the pixels of images, are
     divided by 255.  Raises KlrBenchError that names the file.
     """
@@ -37,7 +38,7 @@ def read_pair(examples: Path, labels_file: Path, labels: Labels) -> tuple[NDArra
         )
     if not (np.abs(values) <= LARGEST).all():
         fail(f"{examples}: expected numbers between -{LARGEST:g} and {LARGEST:g}, got values outside this range.")
-    X = values.reshape(len(values), -1).astype(np.float32)
+    X = values.reshape(len(values), -1).astype(np.result_type(values.dtype, np.float32))
     if values.dtype == np.uint8:
         X /= np.float32(255)
     distinct, places = np.unique(targets, return_inverse=True)

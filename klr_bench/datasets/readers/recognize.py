@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import zipfile
+from codecs import BOM_UTF8
 from collections.abc import Sequence
 from importlib.util import find_spec
 from itertools import islice
@@ -21,6 +22,7 @@ PANDAS = "convert it with pandas.{}(FILE).to_csv('data.csv', index=False)"
 FROM_R = "convert it in R with write.csv(DATA, 'data.csv', row.names=FALSE)"
 SAVE_AS = f"save it as CSV, or {PANDAS.format('read_excel')}"
 TO_CSV = "obtain the table as CSV"
+FROM_ARFF = f"{TO_CSV}, or convert it with liac-arff and pandas"
 
 BINARY: tuple[tuple[bytes, str, str], ...] = (
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an Excel workbook (.xls)", SAVE_AS),
@@ -94,7 +96,7 @@ TEXT: tuple[tuple[str, str, str], ...] = (
         "HTML or XML",
         TO_CSV,
     ),
-    (r"(%[^\n]*\n|\s)*(?i:@relation)\b", "an ARFF file", "convert it with scipy.io.arff.loadarff and pandas"),
+    (r"(%[^\n]*\n|\s)*(?i:@relation)\b", "an ARFF file", FROM_ARFF),
     (
         r"%%MatrixMarket",
         "a Matrix Market file",
@@ -103,6 +105,7 @@ TEXT: tuple[tuple[str, str, str], ...] = (
     (r"\|[^\n]*\|\s*\n\s*\|[\s:|-]*-[\s:|-]*\|\s*\n", "a table of Markdown", TO_CSV),
     (r"%PDF-", "a PDF document", TO_CSV),
     (r"A\n[23]\n\d+\n\d+\n", "an R data file (.rds)", FROM_R),
+    (r"(%[^\n]*(\n\s*|\Z))+(@\w*)?\Z", "a text that begins with comments, as ARFF files do", FROM_ARFF),
 )
 """Regular expression for the beginning of a text, name and advice."""
 CONTROL = re.compile(rb"[\0-\x08\x0e-\x1a\x1c-\x1f]")
@@ -151,7 +154,7 @@ def _zipped(path: Path) -> str:
     try:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
-    except (OSError, zipfile.BadZipFile, ValueError):  # damaged, or compressed again
+    except (OSError, zipfile.BadZipFile, ValueError, RuntimeError):  # damaged, compressed again, or of a later version
         pass
     for member, name, advice in ZIPPED:
         if any(entry.startswith(member) for entry in names):
@@ -192,11 +195,12 @@ def check_text(paths: Sequence[Path], encoding: str | None = None) -> None:
 def detect_format(path: Path, encoding: str | None = None) -> str:
     """Detect the format of a text file: "svmlight" or "csv".
 
-    It is "svmlight" if most of the first lines contain ``index:value`` pairs, and not a date and a clock time, or
-    clock times below a header.
+    It is "svmlight" if most of the first rows contain ``index:value`` pairs, and not a date and a clock time, or clock
+    times below a header.  Comments, and LIBSVM rows without features, do not count.
     """
     with open_utf8(path, encoding) as stream:
-        rows = [line.partition(b"#")[0].split(None, 3)[:3] for line in islice(lines(stream, path), 100)]
+        content = (line.removeprefix(BOM_UTF8).partition(b"#")[0].split(None, 3)[:3] for line in lines(stream, path))
+        rows = [*islice((row for row in content if len(row) > 1 or (row and re.search(rb"[,;|]", row[0]))), 100)]
     tokens = [row for row in rows if len(row) > 1]
     pairs = [
         (first, *others)

@@ -122,7 +122,7 @@ class _BlockReader:
         self.places[row] = begin, begin + len(label)
         for token in self._decoded(rest[0]).split() if rest else []:
             name, colon, text = token.partition(":")
-            if name == "qid":  # qid:value is used only for ranking problems
+            if name == "qid" and colon:  # qid:value is used only for ranking problems
                 continue
             if reason := self._fault(token, name, colon, text, previous):
                 raise self.block.error_at(position, f"{reason}; correct the line.")
@@ -143,6 +143,8 @@ class _BlockReader:
             return f"{sanitize(repr(name))} in {sanitize(repr(token))} is not an index (an integer >= 0)"
         if len(name) > 100 or not self.lowest <= int(name) <= self.highest:
             between = f"the index {sanitize(name)} is not between {self.lowest} and {self.highest}"
+            if not int(name[:100]):
+                return f"{between}; if indices begin with 0, set zero_based=True, or omit {SET_FEATURES}"
             return f"{between}; set {SET_FEATURES} if it is correct"
         if int(name) <= previous:
             return f"index {name} follows index {previous}; indices must be strictly increasing"

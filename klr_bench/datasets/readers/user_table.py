@@ -84,9 +84,7 @@ def read_table(
     rows, which is left out.  Raises KlrBenchError that names the file, and the line if possible.
     """
     by = place_of_groups(path, layout, group, time)
-    if by is not None:
-        requested = {**requested, str(by + 1): LEAVE_OUT}
-    table = train or Table(layout, tuple(_columns(path, layout, requested, coerce=coerce, decimal=decimal)), by=by)
+    table = train or Table(layout, tuple(_columns(path, layout, requested, by, coerce=coerce, decimal=decimal)), by=by)
     parts: list[Any] = []
     codes: list[int] = []
     of_groups: TextRows = []
@@ -118,7 +116,8 @@ def read_table(
         fail(f"{path}: missing values are not supported with more than {WIDE:,} features; fill them in beforehand.")
     if by is not None:
         lines, texts = zip(*((line, text) for line, (text,) in of_groups), strict=True)
-        table = replace(table, groups=groups_of(path, layout, by, lines, texts, is_time=time is not None))
+        groups = groups_of(path, layout, by, lines, texts, is_time=time is not None, decimal=decimal)
+        table = replace(table, groups=groups)
     warning = unseen_values(unseen)
     return X, np.array(codes, dtype=np.int64), replace(table, unseen=warning and f"warning: {path} has {warning}")
 
@@ -143,11 +142,11 @@ def place_of_groups(path: Path, layout: Layout, group: str | None, time: str | N
 
 
 def frame_groups(
-    frame: pd.DataFrame, group: str | None, time: str | None
+    frame: pd.DataFrame, group: str | None, time: str | None, decimal: str
 ) -> tuple[str | None, NDArray[np.int64] | None]:
     """Return the name and the codes of the column of groups or times of a training file.
 
-    Both are None if neither is given.  Raises KlrBenchError.
+    Both are None if neither is given.  `decimal` is the decimal mark of times.  Raises KlrBenchError.
     """
     path, layout = frame.attrs[SOURCE]
     by = place_of_groups(path, layout, group, time)
@@ -155,14 +154,18 @@ def frame_groups(
         return None, None
     name = layout.header[by]
     lines, texts = frame.index.tolist(), frame[name].tolist()
-    return name, groups_of(path, layout, by, lines, texts, is_time=time is not None)
+    return name, groups_of(path, layout, by, lines, texts, is_time=time is not None, decimal=decimal)
 
 
 def groups_of(
-    path: Path, layout: Layout, by: int, lines: Sequence[int], texts: Sequence[str], *, is_time: bool
+    path: Path, layout: Layout, by: int, lines: Sequence[int], texts: Sequence[str], *, is_time: bool, decimal: str
 ) -> NDArray[np.int64]:
     """Return the codes of the groups in a column, or the ranks of its times (see `group_codes`)."""
-    return group_codes(texts, lambda row: describe_cell(path, layout, lines[row], by, texts[row]), is_time=is_time)
+
+    def cell(row: int) -> str:
+        return describe_cell(path, layout, lines[row], by, texts[row])
+
+    return group_codes(texts, cell, is_time=is_time, decimal=decimal)
 
 
 def read_frame(
@@ -248,11 +251,11 @@ def take_labels(
 
 
 def _columns(
-    path: Path, layout: Layout, requested: Mapping[str, Request], *, coerce: bool, decimal: str
+    path: Path, layout: Layout, requested: Mapping[str, Request], by: int | None, *, coerce: bool, decimal: str
 ) -> list[Column]:
     header = layout.header or [""] * layout.n_columns
     names = {place: name or f"column {place + 1}" for place, name in enumerate(header) if place != layout.label}
-    kinds = requested_kinds(path, names, requested)
+    kinds = requested_kinds(path, names, requested) | ({} if by is None else {by: LEAVE_OUT})
     declared = declared_types(path)
     profiles = {place: ColumnProfile(decimal=decimal, declared=declared.get(name, "")) for place, name in names.items()}
     for rows in text_rows(path, layout):
