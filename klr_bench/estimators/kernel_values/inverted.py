@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from numba import boolean, int32, void
 
 from klr_bench.estimators.core.jit import compiled, read_only
+from klr_bench.estimators.core.rows import check_size
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,7 @@ def sparse_products(left, right, *, are_distances=False):
     The rows of `right` are an inverted index of its columns: only matching entries cost time.  If `are_distances`, the
     products of entries a and b are replaced by |a| + |b| - |a - b|.
     """
+    check_size("an index", right.shape[0], left.shape[1])
     out = np.zeros((left.shape[0], right.shape[1]), dtype=left.dtype)
     arrays = [left.data, right.data]
     for matrix in (left, right):
