@@ -260,13 +260,15 @@ def _size(archive: ZipFile, name: str) -> int:
 def check_indices(model: Any) -> None:
     """Raise ValueError if trees, sparse matrices, divisions of rows or lists of features have indices out of bounds."""
     for part in _parts(model):
-        if isinstance(part, GrowingCSR):
-            part.rows.check_format(full_check=True)
-        elif sp.issparse(part):
-            if part.format not in ("csr", "csc"):
-                message = f"expected a CSR or CSC matrix, got the format {part.format}"
+        matrix = part.rows if isinstance(part, GrowingCSR) else part
+        if sp.issparse(matrix):
+            if matrix.format not in ("csr", "csc"):
+                message = f"expected a CSR or CSC matrix, got the format {matrix.format}"
                 raise ValueError(message)
-            part.check_format(full_check=True)
+            if (np.diff(matrix.indptr) < 0).any():  # which SciPy does not check if the last one is 0
+                message = "the rows of a sparse matrix have no order"
+                raise ValueError(message)
+            matrix.check_format(full_check=True)
         elif isinstance(part, BaseHistGradientBoosting):
             for predictor in chain.from_iterable(part._predictors):
                 _check_tree(predictor, part.n_features_in_, part._bin_mapper.is_categorical_)

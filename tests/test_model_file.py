@@ -502,11 +502,14 @@ def test_a_partition_with_wrong_nodes_is_refused(value: int, place: int, tmp_pat
         load_model(tmp_path / "model.skops")
 
 
-@pytest.mark.parametrize("value", [2**30, 9000, -1])
-def test_support_vectors_with_wrong_features_are_refused(value: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [*(("_indices", value) for value in (2**30, 9000, -1)), *(("_indptr", value) for value in (0, -(10**6), 10**12))],
+)
+def test_support_vectors_with_wrong_indices_are_refused(part: str, value: int, tmp_path: Path) -> None:
     rows = sp.random(60, 9000, 0.01, format="csr", random_state=0)
     model = OSKL(random_state=0).fit(rows, np.arange(60) % 2)
-    model._state.support._indices._array[-1] = value
+    getattr(model._state.support, part).rows[-1] = value
     save_model(model, tmp_path / "model.skops")
     with pytest.raises(KlrBenchError, match="the model cannot be loaded"):
         load_model(tmp_path / "model.skops")
