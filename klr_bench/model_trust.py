@@ -183,7 +183,7 @@ def _holds_data(name: str, cls: type) -> bool:
     """Return True if a class is trusted, and none of its code outside klr-bench runs when attributes are restored."""
     if name in CLASSES:
         return True
-    create, restore = cls.__new__, getattr(cls, "__setstate__", None)
+    create, restore = (getattr(cls, method, None) for method in ("__new__", "__setstate__"))
     is_plain = restore is BaseEstimator.__setstate__ or cls.__module__.startswith("klr_bench.")
     return issubclass(cls, BaseEstimator) and is_plain and create is object.__new__ and not hasattr(cls, "__del__")
 
