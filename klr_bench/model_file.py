@@ -26,7 +26,15 @@ from klr_bench.datasets.compression import SMALLEST_BOMB
 from klr_bench.datasets.readers.user_table import TrainingFile
 from klr_bench.errors import exception_text, fail, sanitize
 from klr_bench.files import read_regular, write_atomic
-from klr_bench.model_trust import InflatedError, check_indices, check_references, check_sizes, untrusted
+from klr_bench.model_trust import (
+    InflatedError,
+    check_indices,
+    check_nodes,
+    check_references,
+    check_sizes,
+    nodes,
+    untrusted,
+)
 from klr_bench.parsing import OpenModel, parse_value
 from klr_bench.version import __version__
 
@@ -171,7 +179,7 @@ def loads(content: bytes, path: Path) -> tuple[Any, TrainingFile | None]:
         fail(f"{path}: contains {refused}, which klr-bench does not load. Use a file that klr-bench fit has written.")
     here = _versions()
     different = [
-        f"{name} {sanitize(number, 30)}" for name, number in about.versions.items() if here.get(name) != number
+        f"{name} {sanitize(number, 30)}" for name, number in about.versions.items() if here.get(name, number) != number
     ]
     present = ", ".join(f"{name} {number}" for name, number in here.items())
     origin = f"it was written with {', '.join(different)}; this is {present}" if different else ""
@@ -201,9 +209,22 @@ def _archive(stored: bytes, about: str, method: int, level: int | None) -> bytes
     ):
         for name in members.namelist():
             member = members.read(name)
-            archive.writestr(name, json.dumps(json.loads(member), separators=(",", ":")) if name == SCHEMA else member)
+            archive.writestr(name, _compact(member) if name == SCHEMA else member)
         archive.writestr(ABOUT, about)
     return content.getvalue()
+
+
+def _compact(schema: bytes) -> str:
+    """Return a schema without blanks, which skops reads as the same model."""
+    content = json.loads(schema)
+    for node in nodes(content):
+        if node["__class__"] == "memmap":
+            node.update(__class__="ndarray", __module__="numpy")
+        elif node["__loader__"] == "DictNode":  # skops reads the keys as bool("false"), which is True
+            kinds = [kind["__class__"].startswith("bool") for kind in node["key_types"]["content"]]
+            items = zip(kinds, node["content"].items(), strict=False)
+            node["content"] = {key.replace("false", "") if is_bool else key: value for is_bool, (key, value) in items}
+    return json.dumps(content, separators=(",", ":"))
 
 
 class Inspected(NamedTuple):
@@ -221,6 +242,7 @@ def _inspected(content: bytes) -> Inspected:
     with zipfile.ZipFile(BytesIO(content)) as archive:
         about, schema = (_json(archive, name, len(content)) for name in (ABOUT, SCHEMA))
         check_references(schema)
+        check_nodes(schema)
         check_sizes(archive, schema, min(LARGEST_MODEL, max(SMALLEST_BOMB, MOST_RATIO * len(content))))
     names = skops.io.get_untrusted_types(data=content)
     refused = untrusted(names, schema)

@@ -1,8 +1,9 @@
 """Decide whether a model file may be loaded: by its types, sizes and indices.
 
 skops creates an object without calling its class, and then sets its attributes; so no code of a class that holds only
-data runs when a file is loaded.  Trusted are such classes of klr-bench and scikit-learn, and functions that only
-compute.  They are found by the names in the file; the loaders there must fit, because others call what they load.
+data runs when a file is loaded.  Trusted are the estimators of klr-bench and scikit-learn, the classes of which fitted
+estimators consist (`CLASSES`), and functions that only compute.  The loaders must fit, because others call what they
+load, and so do the types of keys.
 """
 
 from __future__ import annotations
@@ -22,14 +23,70 @@ import sklearn.metrics
 from numpy.lib import format
 from sklearn.base import BaseEstimator
 from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import BaseHistGradientBoosting
-from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
+
+from klr_bench.estimators.batch.partition import Partition
+from klr_bench.estimators.core.rows import GrowingCSR
+from klr_bench.estimators.kernel_values.bits import TwoValued
 
 MODULES = re.compile(
     r"klr_bench\.(estimators|datasets)(\.\w+)+|sklearn(?!\S*\.(tests|externals|datasets|conftest|_testing))(\.\w+)+"
 )
 """Names of the modules whose classes may be trusted; importing them changes nothing."""
+CLASSES = {
+    f"{module}.{name}"
+    for module, names in {
+        "klr_bench.datasets.column": "Column",
+        "klr_bench.datasets.preprocessing": "Scaling",
+        "klr_bench.estimators.batch.leaf": "Leaf",
+        "klr_bench.estimators.batch.leaf_models": "LeafModels",
+        "klr_bench.estimators.batch.partition": "Partition",
+        "klr_bench.estimators.batch.scaling": "Scaling",
+        "klr_bench.estimators.budget.bsgd_projection": "ProjectingState",
+        "klr_bench.estimators.budget.duol": "DoubleState",
+        "klr_bench.estimators.budget.merging": "MergingState",
+        "klr_bench.estimators.budget.oskl": "FixedState",
+        "klr_bench.estimators.budget.projectron_state": "ProjectronState",
+        "klr_bench.estimators.core.kernels": "Kernel",
+        "klr_bench.estimators.core.rows": "Growing GrowingCSR",
+        "klr_bench.estimators.features.base": "Descent",
+        "klr_bench.estimators.features.fogd": "FourierState",
+        "klr_bench.estimators.features.nogd": "NystroemState",
+        "klr_bench.estimators.kernel_values.bits": "PackedRows TwoValued",
+        "klr_bench.estimators.kernel_values.features": "DrawnRows FourierFeatures KernelFeatures LinearFeatures",
+        "klr_bench.estimators.kernel_values.operand_base": "Pairwise Precomputed",
+        "klr_bench.estimators.kernel_values.operands": "Dense Indexed Packed",
+        "klr_bench.estimators.linear.bcw": "WhitenedState",
+        "klr_bench.estimators.linear.engine": "Blocked Diagonal Full",
+        "klr_bench.estimators.linear.sofs": "SelectingState",
+        "klr_bench.estimators.online.engine": "OnlineState Terms",
+        "klr_bench.estimators.online.softmax": "SoftmaxState",
+        "klr_bench.estimators.online.strategies": "StrategyState",
+        "klr_bench.estimators.prototype.kernels": "PrototypeKernel",
+        "klr_bench.estimators.prototype.model": "Layout Model",
+        "sklearn.calibration": "_CalibratedClassifier",
+        "sklearn.compose._column_transformer": "make_column_selector",
+        "sklearn.ensemble._hist_gradient_boosting.predictor": "TreePredictor",  # `check_indices` checks its nodes
+        "sklearn.gaussian_process.kernels": "ConstantKernel DotProduct Exponentiation Matern Product RBF "
+        "RationalQuadratic Sum WhiteKernel",
+        "sklearn.metrics._scorer": "_CurveScorer _PassthroughScorer _Scorer",
+        "sklearn.model_selection._split": "GroupKFold KFold LeaveOneGroupOut LeaveOneOut PredefinedSplit RepeatedKFold "
+        "RepeatedStratifiedKFold ShuffleSplit StratifiedGroupKFold StratifiedKFold StratifiedShuffleSplit "
+        "TimeSeriesSplit",
+        "sklearn.neural_network._stochastic_optimizers": "AdamOptimizer SGDOptimizer",
+        "sklearn.utils._bunch": "Bunch",
+        "sklearn.utils._metadata_requests": "MetadataRequest MethodMetadataRequest",
+    }.items()
+    for name in names.split()
+}
+"""Trusted classes that are not estimators."""
 CONTAINERS = {"DictNode": dict, "ListNode": list, "SetNode": set, "TupleNode": tuple}
 """Types that loaders call with their items, or of which they create subclasses."""
+LOADERS = {
+    *("DTypeNode", "FunctionNode", "JsonNode", "LossNode", "MaskedArrayNode", "NdArrayNode", "ObjectNode"),
+    *("PartialNode", "RandomGeneratorNode", "RandomStateNode", "SliceNode", "SparseMatrixNode", "TypeNode"),
+    *CONTAINERS,
+}
+"""Loaders of skops that fitted models need."""
 NAMES = {
     "FunctionNode": {  # of NystroemKLR and PartitionedKLR; they call only what a loader may create
         "klr_bench.runner.executors._dask_rows.dask_rows",
@@ -39,17 +96,24 @@ NAMES = {
     "DTypeNode": {"numpy.dtype"},
 }
 """What else a loader may create."""
+KEYS = {f"builtins.{kind.__name__}" for kind in (str, int, float, bool)} | {
+    f"numpy.{kind.__name__}"
+    for kind in np.sctypeDict.values()
+    if issubclass(kind, np.bool_ | np.integer | np.floating | np.str_)
+}
+"""Types of keys; skops calls them with strings."""
 
 
 def untrusted(names: Iterable[str], schema: Any) -> list[str]:
-    """Return those types that are not trusted, among those that skops does not trust.
+    """Return the types that are not trusted.
 
-    `schema` is the content of schema.json in the file.
+    `names` are those that skops does not trust, and `schema` is the content of schema.json in the file.
     """
     loaders: dict[str, set[str]] = {}
     for node in nodes(schema):
-        loaders.setdefault(f"{node.get('__module__')}.{node.get('__class__')}", set()).add(str(node["__loader__"]))
-    return sorted(name for name in names if not all(_is_trusted(name, loader) for loader in loaders.get(name, [""])))
+        loaders.setdefault(_name(node), set()).add(str(node["__loader__"]))
+    refused = {name for name in names if not all(_is_trusted(name, loader) for loader in loaders.get(name, [""]))}
+    return sorted(refused | {name for name, used in loaders.items() if not used <= LOADERS})
 
 
 def nodes(schema: Any) -> Iterator[dict[str, Any]]:
@@ -65,6 +129,34 @@ def nodes(schema: Any) -> Iterator[dict[str, Any]]:
             waiting += value
 
 
+def check_nodes(schema: Any) -> None:
+    """Raise ValueError if skops would call what a model file contains, other than types of numbers and texts."""
+    for node in nodes(schema):
+        loader, fault = node["__loader__"], ""
+        if loader == "DictNode":
+            kinds = node["key_types"]
+            is_list = _name(kinds) == "builtins.list" and kinds["__loader__"] == "ListNode"
+            if not (
+                is_list and all(kind["__loader__"] == "TypeNode" and _name(kind) in KEYS for kind in kinds["content"])
+            ):
+                fault = "keys other than texts, numbers and truth values"
+            elif len(kinds["content"]) != len(node["content"]):
+                fault = "different keys that are written alike, such as 1 and '1'"
+        elif loader == "PartialNode" and node["content"]["func"]["__loader__"] != "FunctionNode":
+            fault = "a partial call of something other than a function"
+        elif loader == "FunctionNode" and "content" in node:
+            fault = "a function with two names"
+        elif loader in ("NdArrayNode", "TypeNode") and _name(node) == "numpy.void":
+            fault = "the type numpy.void"
+        if fault:
+            message = f"it contains {fault}"
+            raise ValueError(message)
+
+
+def _name(node: Any) -> str:
+    return f"{node.get('__module__')}.{node.get('__class__')}"
+
+
 def _is_trusted(name: str, loader: str) -> bool:
     if loader == "SparseMatrixNode":  # reads arrays, whatever the name
         return name.startswith("scipy.sparse.")
@@ -72,7 +164,7 @@ def _is_trusted(name: str, loader: str) -> bool:
         return True
     found = _find(name)
     if isinstance(found, type):
-        return _holds_data(found) if loader in ("ObjectNode", "TypeNode") else _is_container(found, loader)
+        return _holds_data(name, found) if loader == "ObjectNode" else _is_container(name, found, loader)
     return loader == "FunctionNode" and _only_computes(name, found)
 
 
@@ -87,17 +179,17 @@ def _find(name: str) -> Any:
     return None
 
 
-def _holds_data(cls: type) -> bool:
-    """Return True if no code of a class outside klr-bench runs when its attributes are restored."""
-    if cls is TreePredictor:
-        return True  # `check_indices` checks its nodes
-    create, restore = (getattr(cls, name, None) for name in ("__new__", "__setstate__"))
-    is_plain = restore in (None, BaseEstimator.__setstate__) or cls.__module__.startswith("klr_bench.")
-    return is_plain and create is object.__new__ and not hasattr(cls, "__del__")
+def _holds_data(name: str, cls: type) -> bool:
+    """Return True if a class is trusted, and none of its code outside klr-bench runs when attributes are restored."""
+    if name in CLASSES:
+        return True
+    create, restore = (getattr(cls, method, None) for method in ("__new__", "__setstate__"))
+    is_plain = restore is BaseEstimator.__setstate__ or cls.__module__.startswith("klr_bench.")
+    return issubclass(cls, BaseEstimator) and is_plain and create is object.__new__ and not hasattr(cls, "__del__")
 
 
-def _is_container(cls: type, loader: str) -> bool:
-    return loader in CONTAINERS and issubclass(cls, CONTAINERS[loader])
+def _is_container(name: str, cls: type, loader: str) -> bool:
+    return name in CLASSES and loader in CONTAINERS and issubclass(cls, CONTAINERS[loader])
 
 
 def _only_computes(name: str, function: Any) -> bool:
@@ -112,22 +204,26 @@ class InflatedError(Exception):
 
 
 def check_references(schema: Any) -> None:
-    """Raise ValueError if the schema refers to an object without describing it again in full.
+    """Raise ValueError if the schema refers to an object without describing it again in full, and alike.
 
-    skops describes an object again wherever it occurs; references in place of descriptions could multiply the work of
-    loading it exponentially.
+    skops describes an object again wherever it occurs, but loads only the first description.  References in place of
+    descriptions could multiply the work of loading it exponentially, and other descriptions would not be checked.
     """
-    counts: dict[Any, int] = {}
+    hashes: dict[Any, int] = {}
 
-    def count(value: Any) -> int:
-        children = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-        n = sum(map(count, children)) + isinstance(value, dict)
-        if isinstance(value, dict) and "__id__" in value and counts.setdefault(value["__id__"], n) != n:
+    def hashed(value: Any) -> int:
+        if isinstance(value, list):
+            return hash(tuple(map(hashed, value)))
+        if not isinstance(value, dict):
+            return hash(value)
+        parts = {key: hashed(part) for key, part in value.items() if key not in ("__id__", "file")}
+        n = hash(tuple(parts.items()))
+        if "__id__" in value and hashes.setdefault(value["__id__"], n) != n:
             message = "an object is described in two ways"
             raise ValueError(message)
         return n
 
-    count(schema)
+    hashed(schema)
 
 
 def check_sizes(archive: ZipFile, schema: Any, most: int) -> None:
@@ -162,13 +258,44 @@ def _size(archive: ZipFile, name: str) -> int:
 
 
 def check_indices(model: Any) -> None:
-    """Raise ValueError if trees or sparse matrices have indices out of bounds."""
+    """Raise ValueError if trees, sparse matrices, divisions of rows or lists of features have indices out of bounds."""
     for part in _parts(model):
-        if isinstance(part, sp.csr_matrix | sp.csc_matrix | sp.csr_array | sp.csc_array):
-            part.check_format(full_check=True)
+        matrix = part.rows if isinstance(part, GrowingCSR) else part
+        if sp.issparse(matrix):
+            if matrix.format not in ("csr", "csc"):
+                message = f"expected a CSR or CSC matrix, got the format {matrix.format}"
+                raise ValueError(message)
+            if (np.diff(matrix.indptr) < 0).any():  # which SciPy does not check if the last one is 0
+                message = "the rows of a sparse matrix have no order"
+                raise ValueError(message)
+            matrix.check_format(full_check=True)
         elif isinstance(part, BaseHistGradientBoosting):
             for predictor in chain.from_iterable(part._predictors):
                 _check_tree(predictor, part.n_features_in_, part._bin_mapper.is_categorical_)
+        elif isinstance(part, Partition):
+            _check_partition(part)
+        elif isinstance(part, TwoValued):
+            columns = np.sort(np.concatenate([part.columns, part.rest]))
+            if (
+                columns.tolist() != list(range(len(columns)))
+                or not part.columns.shape == part.base.shape == part.other.shape
+            ):
+                message = "two-valued features do not exist"
+                raise ValueError(message)
+
+
+def _check_partition(partition: Partition) -> None:
+    children, n = partition.children, len(partition.children)
+    below = children.astype(np.int64)
+    is_valid = (
+        children.shape == (n, 2)
+        and children.dtype == np.int64
+        and (len(partition.directions), partition.directions.ndim, partition.thresholds.shape) == (n, 2, (n,))
+        and ((below > np.arange(n)[:, None]) & (below < n) | (below < 0) & (below >= -1 - n)).all()
+    )
+    if not is_valid:
+        message = "a partition has nodes or leaves that do not exist"
+        raise ValueError(message)
 
 
 def _check_tree(predictor: Any, n_features: int, is_categorical: Any) -> None:

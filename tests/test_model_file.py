@@ -4,6 +4,8 @@ import inspect
 import io
 import json
 import re
+import subprocess
+import sys
 import tracemalloc
 import zipfile
 from collections.abc import Callable
@@ -12,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -252,6 +255,8 @@ def add_node(members: dict[str, bytes], *nodes: Any) -> None:
     """Add objects to the attributes of the model."""
     schema = json.loads(members[SCHEMA])
     schema["content"]["content"] |= {f"x{number}": node for number, node in enumerate(nodes)}
+    key_types = schema["content"]["key_types"]["content"]
+    key_types += [key_types[0]] * len(nodes)
     members[SCHEMA] = json.dumps(schema).encode()
 
 
@@ -303,6 +308,13 @@ HOSTILE = [
     ("os", "system", "FunctionNode", "os.system"),
     ("builtins", "eval", "FunctionNode", "builtins.eval"),
     ("klr_bench.estimators.core.jit", "compile_all", "FunctionNode", "compile_all"),
+    ("klr_bench.estimators.core.jit", "ByDtype", "ObjectNode", "ByDtype"),
+    ("klr_bench.estimators.core.jit", "FunctionArgument", "ObjectNode", "FunctionArgument"),
+    ("klr_bench.estimators.online.engine", "OnlineState", "TypeNode", "OnlineState"),
+    ("klr_bench.datasets.stream_cache", "StreamCache", "ObjectNode", "StreamCache"),
+    ("sklearn.utils.parallel", "_FuncWrapper", "ObjectNode", "_FuncWrapper"),
+    ("sklearn.utils.deprecation", "deprecated", "ObjectNode", "deprecated"),
+    ("builtins", "bytes", "BytesNode", "builtins.bytes"),
     ("klr_bench", "save_model", "FunctionNode", "klr_bench.save_model"),
     ("klr_bench.model_file", "save_model", "FunctionNode", "save_model"),
     ("klr_bench.datasets.stream_cache", "StreamCache", "ConstructorFromReduceNode", "StreamCache"),
@@ -315,11 +327,15 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize(("module", "name", "loader", "message"), HOSTILE, ids=[entry[1] for entry in HOSTILE])
+@pytest.mark.parametrize(
+    ("module", "name", "loader", "message"), HOSTILE, ids=[f"{entry[1]}-{entry[2]}" for entry in HOSTILE]
+)
 def test_no_other_type_is_loaded(stored: Path, module: str, name: str, loader: str, message: str) -> None:
     empty = {"__class__": "tuple", "__module__": "builtins", "__loader__": "TupleNode", "content": []}
     content: Any = [] if loader == "ListNode" else empty
-    node = {"__class__": name, "__module__": module, "__loader__": loader, "content": content}
+    node = {"__class__": name, "__module__": module, "__loader__": loader, "content": content, "file": ABOUT}
+    if loader == "FunctionNode":
+        del node["content"]
     changed(stored, lambda members: add_node(members, node))
     with pytest.raises(KlrBenchError, match=rf"contains the types? .*{message}.*, which klr-bench does not load"):
         load_model(stored)
@@ -346,3 +362,220 @@ def test_a_sparse_matrix_with_wrong_indices_is_refused(tmp_path: Path) -> None:
     save_model(model, tmp_path / "model.skops")
     with pytest.raises(KlrBenchError, match="the model cannot be loaded"):
         load_model(tmp_path / "model.skops")
+
+
+def json_node(value: Any) -> dict[str, Any]:
+    return {"__class__": "str", "__module__": "builtins", "__loader__": "JsonNode", "content": json.dumps(value)}
+
+
+def node_of(kind: str, loader: str, content: Any, module: str = "builtins", **more: Any) -> dict[str, Any]:
+    return {"__class__": kind, "__module__": module, "__loader__": loader, "content": content, **more}
+
+
+def dict_node(entries: dict[str, Any], *kinds: Any) -> dict[str, Any]:
+    text = {"__class__": "str", "__module__": "builtins", "__loader__": "TypeNode"}
+    key_types = node_of("list", "ListNode", [*kinds] or [text] * len(entries))
+    return node_of("dict", "DictNode", entries, key_types=key_types)
+
+
+def function_node(name: str) -> dict[str, Any]:
+    return {"__class__": name, "__module__": "sklearn.metrics.pairwise", "__loader__": "FunctionNode"}
+
+
+def evaluated(payload: str) -> dict[str, Any]:
+    """Return a kernel whose signature numba would evaluate."""
+    of_all = [function_node("paired_euclidean_distances"), node_of("list", "ListNode", [json_node(payload)])]
+    attributes = {
+        "_places": node_of("list", "ListNode", []),
+        "variants": dict_node({}),
+        "_of_all": node_of("tuple", "TupleNode", [*of_all, dict_node({})]),
+    }
+    return node_of("ByDtype", "ObjectNode", dict_node(attributes), "klr_bench.estimators.core.jit")
+
+
+def parts_of(node: Any, name: str) -> list[dict[str, Any]]:
+    """Return the descriptions of all objects of a class or function."""
+    if isinstance(node, list):
+        return [part for value in node for part in parts_of(value, name)]
+    if not isinstance(node, dict):
+        return []
+    return [node] * (node.get("__class__") == name) + parts_of([*node.values()], name)
+
+
+@pytest.mark.parametrize("wrapped", [False, True], ids=["alone", "partial"])
+def test_a_kernel_that_would_run_code_is_refused_before_anything_is_called(tmp_path: Path, *, wrapped: bool) -> None:
+    path, mark = tmp_path / "model.skops", tmp_path / "executed"
+    save_model(DualCDKLR(kernel=cosine_similarity, random_state=0).fit(X, Y), path)
+    kernel = evaluated(f"__import__('pathlib').Path({str(mark)!r}).write_text('x')")
+    if wrapped:
+        empty = node_of("tuple", "TupleNode", [])
+        content = {"func": kernel, "args": empty, "kwds": dict_node({}), "namespace": json_node(None)}
+        kernel = node_of("partial", "PartialNode", content, "functools")
+
+    def change(members: dict[str, bytes]) -> None:
+        schema = json.loads(members[SCHEMA])
+        for node in parts_of(schema, "cosine_similarity"):
+            node.clear()
+            node.update(kernel)
+        members[SCHEMA] = json.dumps(schema).encode()
+
+    with pytest.raises(KlrBenchError, match=r"ByDtype, which klr-bench does not load|other than a function"):
+        load_model(changed(path, change)).predict(X)
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize(
+    ("node", "message"),
+    [
+        (dict_node({"x": json_node(1)}, function_node("cosine_similarity")), "keys other than texts"),
+        (
+            dict_node({"x": json_node(1)}, node_of("OSKL", "TypeNode", 0, "klr_bench.estimators.online.oskl")),
+            "keys other",
+        ),
+        (dict_node({"x": json_node(1)}, node_of("map", "TypeNode", 0)), "keys other than texts"),
+        (
+            dict_node({"x": json_node(1), "y": json_node(1)}, node_of("str", "TypeNode", 0)),
+            "keys that are written alike",
+        ),
+        (node_of("cosine_similarity", "FunctionNode", {}, "sklearn.metrics.pairwise"), "a function with two names"),
+        (node_of("void", "NdArrayNode", [], "numpy", type="json", shape=json_node([0])), "numpy.void"),
+    ],
+)
+def test_nothing_else_that_skops_calls_is_loaded(stored: Path, node: dict[str, Any], message: str) -> None:
+    changed(stored, lambda members: add_node(members, node))
+    with pytest.raises(KlrBenchError, match=message):
+        load_model(stored)
+
+
+def test_another_description_of_the_same_object_is_refused(stored: Path) -> None:
+    first = function_node("cosine_similarity") | {"__id__": 1}
+    second = {"__class__": "str", "__module__": "builtins", "__loader__": "TypeNode", "__id__": 1}
+    changed(stored, lambda members: add_node(members, first, dict_node({"x": json_node(1)}, second)))
+    with pytest.raises(KlrBenchError, match="an object is described in two ways"):
+        load_model(stored)
+
+
+@pytest.mark.parametrize("kind", [bool, np.bool_])
+def test_weights_of_truth_values_are_kept(kind: type, tmp_path: Path) -> None:
+    weights = {kind(False): 3.0, kind(True): 1.0}
+    model = DualCDKLR(class_weight=weights).fit(X, Y == 1)
+    loaded = check_stored(model, X, tmp_path / "model.skops")
+    assert loaded.class_weight == weights
+    assert list(map(type, loaded.class_weight)) == [kind, kind]
+    assert check_stored(loaded, X, tmp_path / "model.skops").class_weight == weights
+
+
+def test_keys_that_are_written_alike_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(KlrBenchError, match="keys that are written alike, such as 1 and '1'"):
+        save_model(DualCDKLR(class_weight={1: 2.0, "1": 3.0}), tmp_path / "model.skops")
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_a_model_that_joblib_has_mapped_can_be_stored(name: str, tmp_path: Path) -> None:
+    model = small(CLASSIFIERS[name](), random_state=0, n_components=20, max_iter=20, max_rounds=0).fit(X, Y)
+    joblib.dump(model, tmp_path / "model.joblib")
+    check_stored(joblib.load(tmp_path / "model.joblib", mmap_mode="r"), X, tmp_path / "model.skops")
+
+
+def test_libraries_of_a_later_version_are_not_named(stored: Path) -> None:
+    def change(members: dict[str, bytes]) -> None:
+        about = json.loads(members[ABOUT])
+        about["versions"] |= {"scipy\x1b[31m" + "x" * 1000: "1.20", "numpy": "9.0"}
+        members[ABOUT] = json.dumps(about).encode()
+
+    with pytest.warns(UserWarning, match="it was written with numpy 9.0; this is") as caught:
+        load_model(changed(stored, change))
+    assert all("scipy" not in str(warning.message) for warning in caught)
+
+
+ROWS = RANDOM.standard_normal((300, 3))
+
+
+@pytest.mark.parametrize("value", [0, 1, 10**12, -(10**6)])
+@pytest.mark.parametrize("place", [0, -1])
+def test_a_partition_with_wrong_nodes_is_refused(value: int, place: int, tmp_path: Path) -> None:
+    model = PartitionedKLR(60, max_rounds=0, cv=2, random_state=0).fit(ROWS, ROWS[:, 0] > 0)
+    for partition in model.model_.partitions:
+        partition.children[place, 0] = value if (place, value) != (0, 1) else 0
+    save_model(model, tmp_path / "model.skops")
+    with pytest.raises(KlrBenchError, match="a partition has nodes or leaves that do not exist"):
+        load_model(tmp_path / "model.skops")
+
+
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [*(("_indices", value) for value in (2**30, 9000, -1)), *(("_indptr", value) for value in (0, -(10**6), 10**12))],
+)
+def test_support_vectors_with_wrong_indices_are_refused(part: str, value: int, tmp_path: Path) -> None:
+    rows = sp.random(60, 9000, 0.01, format="csr", random_state=0)
+    model = OSKL(random_state=0).fit(rows, np.arange(60) % 2)
+    getattr(model._state.support, part).rows[-1] = value
+    save_model(model, tmp_path / "model.skops")
+    with pytest.raises(KlrBenchError, match="the model cannot be loaded"):
+        load_model(tmp_path / "model.skops")
+
+
+def test_a_sparse_matrix_of_another_format_is_refused(tmp_path: Path) -> None:
+    model = OSKL(random_state=0).fit(X, Y)
+    for layout in ("bsr", "coo", "dia"):
+        model.extra = sp.csr_matrix(X).asformat(layout)
+        save_model(model, tmp_path / "model.skops")
+        with pytest.raises(KlrBenchError, match=f"expected a CSR or CSC matrix, got the format {layout}"):
+            load_model(tmp_path / "model.skops")
+
+
+def edits(array: np.ndarray) -> list[np.ndarray]:
+    """Return an array with other shapes, and with other numbers."""
+    edited = [array[:0], array[:1], array[:-1], array[None], np.concatenate([array, array])] if array.ndim else []
+    edited += [array[:, :-1], array[:, :0], np.hstack([array, array]), array.T.copy()] if array.ndim == 2 else []
+    numbers = {"i": [-1, 0, 10**6, 2**62], "f": [np.nan, 1e300, -1e300]}.get(array.dtype.kind, [])
+    with np.errstate(all="ignore"):
+        return edited + [np.full_like(array, np.array(number).astype(array.dtype)) for number in numbers]
+
+
+CHILD = """
+import resource, sys
+import numpy as np
+import scipy.sparse as sp
+from klr_bench import load_model
+from klr_bench.errors import KlrBenchError
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+rows = sp.load_npz(sys.argv[1])
+rows = rows if sys.argv[2] == "csr" else rows.toarray()
+for path in sys.argv[3:]:
+    try:
+        np.seterr(all="ignore")
+        load_model(path).predict(rows)
+    except (KlrBenchError, ValueError, TypeError, AttributeError, LookupError, ArithmeticError):
+        pass
+"""
+
+
+@pytest.mark.parametrize("layout", ["dense", "bits", "csr"])
+@pytest.mark.parametrize("name", ["OSKL", "DUOL", "FOGD", "NOGD", "PartitionedKLR", "PrototypeKLR"])
+def test_a_damaged_array_neither_crashes_nor_hangs_a_prediction(name: str, layout: str, tmp_path: Path) -> None:
+    rows = {
+        "dense": sp.csr_matrix(X.astype(np.float32)),
+        "bits": sp.csr_matrix((np.abs(ROWS[:40] @ ROWS[:70].T) > 1) * 1.0),
+    }
+    rows["csr"] = sp.random(40, 9000, 0.01, format="csr", random_state=0)
+    data, kind = rows[layout], "csr" if layout == "csr" else "dense"
+    model = small(CLASSIFIERS[name](), random_state=0, n_components=20, max_iter=20, max_rounds=0)
+    try:
+        save_model(model.fit(data if kind == "csr" else data.toarray(), Y), tmp_path / "model.skops")
+    except ValueError:
+        pytest.skip("not for these rows")
+    with zipfile.ZipFile(tmp_path / "model.skops") as archive:
+        members = {member: archive.read(member) for member in archive.namelist()}
+    paths = []
+    for member in members:
+        for edited in edits(np.load(io.BytesIO(members[member]))) if member.endswith(".npy") else []:
+            content = io.BytesIO()
+            np.save(content, edited)
+            paths.append(tmp_path / f"{len(paths)}.skops")
+            with zipfile.ZipFile(paths[-1], "w") as archive:
+                for other, value in members.items():
+                    archive.writestr(other, content.getvalue() if other == member else value)
+    sp.save_npz(tmp_path / "rows.npz", data)
+    command = [sys.executable, "-c", CHILD, str(tmp_path / "rows.npz"), kind, *map(str, paths)]
+    subprocess.run(command, check=True, capture_output=True, timeout=300)

@@ -20,7 +20,7 @@ from sklearn.utils.sparsefuncs import min_max_axis
 from klr_bench.estimators.batch.scaling import Scaling
 from klr_bench.estimators.core.jit import compiled, read_only
 from klr_bench.estimators.core.multiclass import SEEDS
-from klr_bench.estimators.core.rows import slices, stacked, with_scaled_columns
+from klr_bench.estimators.core.rows import check_size, slices, stacked, with_scaled_columns
 from klr_bench.estimators.core.threads import parallel_map
 
 DIRECTION_ROWS = 5000
@@ -139,6 +139,7 @@ class Partition:
 
     def leaves(self, X):
         """Return the number of each leaf with rows of X (n, d), and their indices, as pairs."""
+        check_size("directions", self.directions.shape[1], X.shape[1])
         ends = np.full(X.shape[0], -1)
 
         def route(part):

@@ -185,6 +185,13 @@ def stacked(parts):
     return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.vstack(parts)
 
 
+def check_size(what, got, expected):
+    """Raise ValueError if sizes that belong together differ, as in a damaged model; compiled code does not check."""
+    if got != expected:
+        message = f"expected {what} of size {expected}, got {got}; the model or the rows are damaged. Fit it again."
+        raise ValueError(message)
+
+
 def refuse_dense(name, what, X, n, instead):
     """Raise ValueError if n rows of a sparse X would need too much memory as a dense array."""
     needed = n * X.shape[1] * 8 / 1e6

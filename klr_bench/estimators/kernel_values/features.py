@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from numba import float32, float64, types, void
 
 from klr_bench.estimators.core.jit import compiled
-from klr_bench.estimators.core.rows import in_layout
+from klr_bench.estimators.core.rows import check_size, in_layout
 from klr_bench.estimators.kernel_values.operands import operands_of
 
 DENSE = 0.05
@@ -174,6 +174,7 @@ def scaled_cosine(values, b, scale):
 
     The error is at most scale * eps * (2 + |x| + |b|); rounding x and b has the effect of an error of half of that.
     """
+    check_size("shifts", np.shape(b), values.shape[1:])
     real = values.dtype.type
     _set_cosine(values, (0.5 / math.pi * b).astype(real), real(0.5 / math.pi), real(0.25), real(scale), _SINE[real])
 

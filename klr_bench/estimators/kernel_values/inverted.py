@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numba import boolean, int32, void
 
 from klr_bench.estimators.core.jit import compiled, read_only
-from klr_bench.estimators.core.rows import csr_places
+from klr_bench.estimators.core.rows import check_size, csr_places
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,7 @@ def sparse_products(left, right, *, are_distances=False):
     The rows of `right` are an inverted index of its columns: only matching entries cost time.  If `are_distances`, the
     products of entries a and b are replaced by |a| + |b| - |a - b|.
     """
+    check_size("an index", right.shape[0], left.shape[1])
     out = np.zeros((left.shape[0], right.shape[1]), dtype=left.dtype)
     _inverted_index_products(left.data, right.data, *csr_places(left), *csr_places(right), are_distances, out)
     return out

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from klr_bench.estimators.core.kernels import KERNELS, OF_DISTANCES, Kernel
-from klr_bench.estimators.core.rows import growing_like, in_layout, slices
+from klr_bench.estimators.core.rows import check_size, growing_like, in_layout, slices
 from klr_bench.estimators.core.threads import n_threads, parallel_map
 from klr_bench.estimators.kernel_values import tiles
 
@@ -48,6 +48,7 @@ class Operands:
 
     def values(self, left, right):
         """Return the matrix of kernel values of a left and a right operand."""
+        self._check(left, right)
         if not self.in_tiles(right):
             return self._values(left, right)
         return tiles.values_of(left, right, *self.layout(left))
@@ -80,6 +81,8 @@ class Operands:
         The tiles are added in their order, so that the result does not depend on the number of threads.
         """
         n = weights.shape[1]
+        check_size("coefficients", n, left.shape[0])
+        self._check(left, right)
         n_tiles = 1 if n <= TILE else 2 * math.ceil(n / (2 * TILE))  # an even number, which two threads can share
         size = max(math.ceil(n / n_tiles), 1)
         if n_tiles == 1 or n_threads(n_tiles) == 1:
@@ -106,6 +109,10 @@ class Operands:
         """Return the arguments of `tiles` that describe operands: n_words, per_bit and the kernel."""
         n_words, _, per_bit, _ = self.packing(left.dtype)
         return n_words, per_bit, KERNELS.index(self.kernel.name)
+
+    def _check(self, left, right):
+        if not self.left_is_rows:
+            check_size("operands", left.shape[1], right.shape[0])
 
     def _tile_sums(self, left, weights, right):
         if self.in_tiles(right) and right.shape[1] >= tiles.WIDTH:

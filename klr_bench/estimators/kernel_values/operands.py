@@ -30,7 +30,7 @@ from numba import boolean, float64, void
 from klr_bench.estimators.core.jit import compiled, read_only
 from klr_bench.estimators.core.kernels import KERNELS, OF_DISTANCES, Kernel, squared_norms
 from klr_bench.estimators.core.parameters import PRECOMPUTED
-from klr_bench.estimators.core.rows import in_layout, restricted
+from klr_bench.estimators.core.rows import check_size, in_layout, restricted
 from klr_bench.estimators.kernel_values import bits
 from klr_bench.estimators.kernel_values.bits import WORDS, PackedRows, TwoValued, two_valued
 from klr_bench.estimators.kernel_values.inverted import CompactIndex, sparse_products
@@ -114,6 +114,7 @@ class Dense(PlainOperands):
         """Shift and scale the rows of X, and append the two columns that kernels of distances need."""
         operand, factor = np.empty((len(X), X.shape[1] + 2), dtype=X.dtype), 2 * self.kernel.rate
         is_squared, origin = self.kernel.name == "rbf", self.origin.astype(X.dtype, copy=False)
+        check_size("an origin", len(origin), X.shape[1])
         augment(np.ascontiguousarray(X), origin, math.sqrt(factor) if is_squared else factor, is_squared, operand)
         return operand
 
@@ -192,6 +193,7 @@ class Packed(Operands):
 
     def rows(self, X):
         """Convert X to the layout, dense or CSR, that `left` and `right` process fastest."""
+        check_size("features", len(self.features.columns) + len(self.features.rest), X.shape[1])
         return X if self.features.in_csr else in_layout(X, sparse=False)
 
     def store(self, X):
@@ -248,8 +250,8 @@ class Packed(Operands):
         return self.packing(left.dtype), (left.view(word), right.view(word))
 
     def _table(self, packing, dtype):
-        """Return the kernel value for each possible bit count, if all features are two-valued."""
-        counts = np.arange(len(self.features.columns) + 1.0)
+        """Return the kernel value for each bit count of the words, if all features are two-valued."""
+        counts = np.arange(8.0 * packing.n_words * dtype.itemsize + 1)
         return self.kernel.finish(packing.base + packing.per_bit * counts).astype(dtype)
 
 

@@ -21,7 +21,7 @@ from numba import float32, float64, int32, void
 
 from klr_bench.estimators.core.jit import compiled, read_only
 from klr_bench.estimators.core.kernels import exp2_negative
-from klr_bench.estimators.core.rows import csr_places
+from klr_bench.estimators.core.rows import check_size, csr_places
 
 
 @dataclass(frozen=True)
@@ -82,6 +82,7 @@ class PrototypeKernel:
     def distances(self, X, U):
         """Return the squared distances of the rows of X to the prototypes, of shape (m, J)."""
         if self.lazy:
+            check_size("prototypes", U.shape[0], X.shape[1])
             D = np.empty((X.shape[0], U.shape[1]), dtype=U.dtype)
             _lazy_distances(*_parts(X), U, D)
             return D
