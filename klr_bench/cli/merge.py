@@ -10,7 +10,7 @@ from klr_bench.cli import EXIT_FAILED
 from klr_bench.cli.arguments import split_keys
 from klr_bench.cli.outputs import COMPRESSED, check_folder, check_table, write_table
 from klr_bench.errors import fail
-from klr_bench.files import expanded, write_atomic
+from klr_bench.files import expanded, is_one_of, write_atomic
 from klr_bench.printing import print_line
 from klr_bench.results.archive import ENDING, archive
 
@@ -41,11 +41,13 @@ def merge(arguments: Sequence[str]) -> int:
 
 def _write_file(sources: Sequence[Path], into: Path, ending: str) -> int:
     """Write all runs as a table or as an archive, and return the exit status."""
-    from klr_bench.report.load import read_runs
+    from klr_bench.report.load import FILES, read_runs
 
     if ending == ".csv":
         check_table(into)
     folders = _runs(sources)
+    if is_one_of(into, [folder / f"{name}.csv" for folder in folders for name in ("records", *FILES)]):
+        fail(f"into={into}: expected the name of a new table, got a file of the run {into.resolve().parent.name}.")
     records = read_runs(folders)
     if ending == ENDING:
         write_atomic(into, archive(folders))
