@@ -16,6 +16,7 @@ import time
 import warnings
 from collections.abc import Generator, Iterable, Iterator
 from functools import partial
+from multiprocessing.resource_tracker import ensure_running
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -112,6 +113,8 @@ class JoblibExecutor:
         # With n_jobs=1, joblib would run tasks in this process; use two workers, and dispatch one task at a time.
         with parallel_config("loky", n_jobs=self.n_started, inner_max_num_threads=1):
             parallel = Parallel(return_as="generator_unordered", pre_dispatch=self.n_workers, batch_size=1)
+            if os.name == "posix":
+                ensure_running()  # Python's resource tracker, whose start by loky would end the blocking
             with interrupts_blocked():
                 results = parallel(delayed(_run)(number, call, os.getpid(), start_folder) for number, call in calls)
             yield from results
