@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterable
 from typing import Any
 
@@ -15,7 +16,7 @@ from klr_bench.printing import printable
 
 def is_unlimited(console: Console) -> bool:
     """Return True if tables may be arbitrarily wide, as when output goes to a file."""
-    return not console.is_terminal and not os.environ.get("COLUMNS", "").isdigit()
+    return not console.is_terminal and not os.environ.get("COLUMNS", "").strip("0").isdigit()
 
 
 class PlainConsole(Console):
@@ -23,6 +24,8 @@ class PlainConsole(Console):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(markup=False, emoji=False, highlight=False, **options)
+        if self.width < 1:  # COLUMNS=0, which means that the width is unknown
+            self.width = shutil.get_terminal_size().columns
 
     def on_broken_pipe(self) -> None:
         """Raise BrokenPipeError, which the command line handles; rich would raise SystemExit."""

@@ -9,7 +9,7 @@ import os
 import stat
 import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from io import BufferedReader
@@ -57,6 +57,11 @@ def matching(path: Path) -> list[Path]:
     if path.exists() or not glob.has_magic(str(path)):
         return [path]
     return [Path(name) for name in sorted(glob.glob(str(path), recursive=True))]
+
+
+def is_one_of(path: Path, others: Iterable[Path]) -> bool:
+    """Return True if a path leads to the same file as another one, by its name or through links."""
+    return os.path.exists(path) and any(other.exists() and other.samefile(path) for other in others)
 
 
 def no_file(path: Path) -> str | None:
@@ -170,7 +175,7 @@ def write_atomic(path: Path, content: bytes) -> None:
     """
     if path.is_char_device() or path.is_block_device():  # which would be replaced
         fail(f"{path}: expected the name of a file to write, but it is a device.")
-    part = path.with_name(f".{path.name}.{os.getpid()}-{uuid4().hex}.part")
+    part = path.with_name(_part_name(path))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with part.open("xb") as file:
@@ -185,19 +190,36 @@ def write_atomic(path: Path, content: bytes) -> None:
             part.unlink(missing_ok=True)
 
 
+def check_writable(path: Path) -> None:
+    """Raise the same errors as `write_atomic`, such as that of a read-only folder; leave nothing behind."""
+    folder = next(place for place in path.absolute().parents if os.path.lexists(place))
+    part = folder / _part_name(path)
+    try:
+        part.open("xb").close()
+    except OSError as error:
+        raise unwritable(path, error) from error
+    finally:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+
+
+def _part_name(path: Path) -> str:
+    return f".{path.name}.{os.getpid()}-{uuid4().hex}.part"
+
+
 def unwritable(path: Path, error: OSError) -> KlrBenchError:
     """Return an exception whose message explains why a path cannot be written."""
     blocking = next((place for place in path.parents if os.path.lexists(place)), path.parent)
-    if error.errno in (errno.EEXIST, errno.ENOTDIR) and not blocking.is_dir():
+    if error.errno in (errno.EEXIST, errno.ENOENT, errno.ENOTDIR) and not blocking.is_dir():
         got = (no_file(blocking) or "is a file").removeprefix("is ")
         return KlrBenchError(
             f"{blocking}: expected a folder, got {got}. Remove it, or choose another folder "
-            "(results_dir=... for a run, output=... for a report)."
+            "(results_dir=..., output=... or into=...)."
         )
     return KlrBenchError(
         f"{path}: cannot be written ({error.strerror or error}). Make room on the disk, give yourself write "
-        "permission there, or choose another folder (results_dir=... for a run, output=... for a report); then "
-        "run the same command again: finished work is kept."
+        "permission there, or choose another place (results_dir=..., output=... or into=...); then run the same "
+        "command again."
     )
 
 

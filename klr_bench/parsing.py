@@ -189,6 +189,8 @@ def refuse_first(invalid: ValidationError, value: Any, key: str, where: str) -> 
         TYPES.get(error["type"]) or error.get("ctx", {}).get("expected", error["msg"])
         for error in (same if kind.endswith("_type") else [error])
     ]
+    if expected == ["text"] and isinstance(got, int | float):
+        expected = ["text in quotes, as in '1' in a file and \"'1'\" on a command line"]
     refuse(key or "content", " or ".join(dict.fromkeys(expected)), got)
 
 

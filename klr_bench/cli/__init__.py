@@ -10,6 +10,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
@@ -193,37 +194,50 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command in `arguments` (default: sys.argv) and return its exit status."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in arguments
+    _open_streams()
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # not every encoding can represent all characters
     try:
         status = _dispatch([argument for argument in arguments if argument != "--debug"], debug=debug)
         sys.stdout.flush()
     except BrokenPipeError:  # the reader closed the pipe
-        _discard_output()
-        return EXIT_BROKEN_PIPE
+        status = EXIT_BROKEN_PIPE
     except KeyboardInterrupt:
-        sys.stderr.write("interrupted\n")
-        return EXIT_INTERRUPTED
+        _write_error("interrupted\n")
+        status = EXIT_INTERRUPTED
     except (KlrBenchError, OSError, ValueError, RecursionError, MemoryError) as error:
         complain(environment_message(error), debug=debug)
-        try:
-            sys.stdout.flush()
-        except OSError:  # it was the output that could not be written
-            _discard_output()
-        return EXIT_BAD_INPUT
+        status = EXIT_BAD_INPUT
+    _discard_output()
     return status
 
 
+def _open_streams() -> None:
+    """Connect closed standard streams, as those of a daemon, to the null device."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            stream = open(os.devnull, mode)  # noqa: SIM115
+            os.set_inheritable(stream.fileno(), True)
+            setattr(sys, name, stream)
+
+
 def _discard_output() -> None:
-    """Discard what standard output still holds, which Python would fail to write at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    """Discard what a standard stream cannot write, because Python would fail to write it at exit."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def complain(message: str, *, debug: bool) -> None:
     """Write an error message to standard error, after a traceback if `debug` is True."""
-    if debug:
-        traceback.print_exc()
-    sys.stderr.write(error_message(message))
+    _write_error((traceback.format_exc() if debug else "") + error_message(message))
+
+
+def _write_error(text: str) -> None:
+    with suppress(OSError):  # nobody reads it
+        sys.stderr.write(text)
 
 
 def _dispatch(arguments: list[str], *, debug: bool) -> int:

@@ -44,6 +44,7 @@ from klr_bench.errors import (
     nearest,
     sanitize,
 )
+from klr_bench.files import expanded
 from klr_bench.instantiate import import_from_here
 from klr_bench.printing import print_line, printable
 
@@ -55,6 +56,7 @@ BAD_INPUT = (
     *(ImportError, OSError, ValueError, RecursionError, MemoryError),
 )
 """Exceptions caused by user input; any other exception is a bug and keeps its traceback."""
+LIST_KEYS = ("dataset", "algorithm", "budget", "figures", "metrics")
 
 
 class OwnConfigs(SearchPathPlugin):
@@ -220,6 +222,7 @@ def _run(jobs: Jobs) -> int:
     application = hydra.main(str(config_files.config_dir()), "config", version_base="1.3")(jobs)
     Plugins.instance().register(OwnConfigs)  # instance() imports all installed plugins of Hydra
     import_from_here()
+    OmegaConf.register_new_resolver("expanded", lambda path: str(expanded(str(path))), replace=True)
     os.environ["HYDRA_FULL_ERROR"] = "1"  # makes Hydra raise exceptions; by default it prints them and exits
     with ExitStack() as stack:
         stack.enter_context(warnings.catch_warnings())
@@ -292,8 +295,9 @@ def _explain_composition(text: str) -> str:
             return f"~{key}: this key cannot be removed. Give it another value: {key}=... (null for some keys)."
         return f"unknown key {sanitize(key)!r}.{_near(sanitize(key), keys)}"
     if ambiguous := re.match(r"Ambiguous value for argument '(.*)'", text):
-        key, _, value = ambiguous[1].partition("=")
-        listed = f"write '{key}=[{value}]' for a list, or " if key in ("dataset", "algorithm") else ""
+        key, _, value = ambiguous[1].lstrip("+").partition("=")
+        takes_list = key in LIST_KEYS or key.startswith(("algorithms.", "sweep."))
+        listed = f"write '{key}=[{value}]' for a list, or " if takes_list else ""
         return f"{key} has several values: {listed}add -m to run once with each."
     return text
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -119,6 +120,8 @@ def _rewrite(argument: str) -> str:
     if literal:
         key, value = literal.groups()
         quoted = len(value) >= 2 and value[0] == value[-1] and value[0] in "'\""
+        if key.lstrip("+").startswith("hydra.") and value.startswith("~"):  # which Hydra would take for a name
+            value = str(expanded(value))
         return argument if value == "null" or quoted else f"{key}={quote(value)}"
     no_name = NO_NAME.fullmatch(argument)
     if no_name:
@@ -181,13 +184,14 @@ def name_of_job(name: str, overrides: Sequence[str], fixed: Collection[str]) -> 
 def split_keys(arguments: Sequence[str], keys: Sequence[str]) -> tuple[list[str], dict[str, str]]:
     """Split command-line arguments into plain words and a dict of key=value pairs.
 
-    Raises KlrBenchError for keys not in `keys`.
+    Paths with an equals sign, such as ./lr=0.1, are words.  Raises KlrBenchError for keys not in `keys`.
     """
     words: list[str] = []
     values: dict[str, str] = {}
     for argument in arguments:
         key, equals, value = argument.partition("=")
-        if equals or key.startswith("-"):
+        is_path = key not in keys and ("/" in key or os.path.exists(argument))
+        if key.startswith("-") or (equals and not is_path):
             if key not in keys:
                 fail(f"unknown key {key!r}.{nearest(key.lstrip('-'), keys)}")
             if not equals or not value:

@@ -6,7 +6,6 @@ This module imports nothing beyond the standard library and pydantic, because it
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from klr_bench.cli import DATA_KEYS, DATA_VERBS, HELP
 from klr_bench.cli.arguments import HYDRA_FLAGS, OWN_FLAGS, OWN_KEYS
@@ -18,6 +17,7 @@ from klr_bench.cli.report import SITE_KEYS
 from klr_bench.cli.watch import KEYS as WATCH_KEYS
 from klr_bench.config import locations as config_files
 from klr_bench.config.models import KERNELS, all_keys
+from klr_bench.files import expanded
 from klr_bench.metrics.labels import METRICS, SCORES
 from klr_bench.report.writing import FORMATS, ORIENTATIONS
 
@@ -122,7 +122,7 @@ def _choices(before: list[str], key: str) -> Sequence[str]:
     is_report = before[:1] == ["report"]
     if key in ("experiment", "compare") and is_report:
         folders = [word.partition("=")[2] for word in before if word.startswith("results_dir=")] or ["results"]
-        return sorted(path.parent.name for path in Path(folders[-1]).expanduser().glob("*/records.csv"))
+        return sorted(path.parent.name for path in expanded(folders[-1]).glob("*/records.csv"))
     if key in config_files.GROUPS:
         return _names(key)
     if key == "parallel.backend":

@@ -110,7 +110,7 @@ def _paragraphs(kind: str, name: str, content: Mapping[str, Any]) -> list[str]:
         return [f"{content.get('reference', '')}: {content.get('title', '')}", *_needs(name)]
     label = content.get("label")
     text = ": ".join(str(part) for part in (label, content.get("title") or content.get("reference")) if part)
-    return [*filter(None, [text]), *([_call(content)] if kind == "algorithm" else [])]
+    return [*filter(None, [text]), *([_call(name, content)] if kind == "algorithm" else [])]
 
 
 def _needs(paper: str) -> list[str]:
@@ -129,11 +129,17 @@ def _needs(paper: str) -> list[str]:
     return [f"{len(experiments)} experiments: {', '.join(hours) or 'time not measured'}.", sentence]
 
 
-def _call(content: Mapping[str, Any]) -> str:
+def _call(name: str, content: Mapping[str, Any]) -> str:
     """Describe an algorithm as a call of its class, such as "OSKL(G=1)"."""
-    estimator = content.get("estimator") or {}
-    settings = ", ".join(f"{name}={value!r}" for name, value in estimator.items() if name != TARGET)
-    selected = ", ".join(content.get("grid") or ())
-    module, _, name = str(estimator.get(TARGET)).rpartition(".")
+    from klr_bench.config.models import AlgorithmEntry
+    from klr_bench.config.presentation import without_presentation
+    from klr_bench.parsing import parse
+
+    where = f"algorithms.{name}."
+    entry = parse(AlgorithmEntry, without_presentation(content, where), where)
+    estimator = entry.estimator or {}
+    settings = ", ".join(f"{key}={value!r}" for key, value in estimator.items() if key != TARGET)
+    selected = ", ".join(entry.grid or ())
+    module, _, called = str(estimator.get(TARGET)).rpartition(".")
     origin = "" if module.startswith("klr_bench") else f" of {module}"
-    return f"{name}({settings}){origin}" + (f"; cross-validation chooses {selected}" if selected else "")
+    return f"{called}({settings}){origin}" + (f"; cross-validation chooses {selected}" if selected else "")

@@ -11,7 +11,7 @@ from klr_bench.cli import EXIT_FAILED
 from klr_bench.cli.arguments import split_keys
 from klr_bench.cli.outputs import COMPRESSED, check_folder, check_table, write_table
 from klr_bench.errors import fail
-from klr_bench.files import expanded, regular, write_atomic
+from klr_bench.files import expanded, is_one_of, regular, write_atomic
 from klr_bench.printing import print_line, warn
 from klr_bench.results.archive import ENDING, FILES, archive
 
@@ -47,6 +47,8 @@ def _write_file(sources: Sequence[Path], into: Path, ending: str) -> int:
     if ending == ".csv":
         check_table(into)
     folders = _runs(sources)
+    if is_one_of(into, [folder / name for folder in folders for name in FILES]):
+        fail(f"into={into}: expected the name of a new table, got a file of the run {into.resolve().parent.name}.")
     records = read_runs(folders)
     if ending == ENDING:
         write_atomic(into, archive(folders))

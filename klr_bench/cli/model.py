@@ -15,11 +15,11 @@ from klr_bench.cli.arguments import items, split_keys
 from klr_bench.cli.outputs import check_model, check_table, write_table
 from klr_bench.config import locations as config_files
 from klr_bench.config.datasets import check_pairs, label_column
-from klr_bench.config.models import MAX_SEED, AlgorithmConfig, AlgorithmEntry, DataConfig
+from klr_bench.config.models import MAX_SEED, AlgorithmConfig, AlgorithmEntry, Call, DataConfig
 from klr_bench.config.presentation import without_presentation
-from klr_bench.errors import error_context, exception_text, fail, nearest, sanitize
-from klr_bench.files import expanded, no_file, write_atomic
-from klr_bench.instantiate import check_parameters, import_from_here
+from klr_bench.errors import KlrBenchError, error_context, exception_message, exception_text, fail, nearest, sanitize
+from klr_bench.files import check_writable, expanded, is_one_of, no_file, write_atomic
+from klr_bench.instantiate import import_from_here
 from klr_bench.parsing import between, parse, parse_value
 from klr_bench.printing import print_line, warn, warning_lines
 
@@ -63,9 +63,10 @@ def fit(arguments: Sequence[str]) -> int:
     from klr_bench.report.labels import pluralize
     from klr_bench.runner.bandwidth import resolve_gamma, substitute_gamma
     from klr_bench.runner.grouped import takes_groups, with_groups
+    from klr_bench.runner.plan import check_candidates
     from klr_bench.runner.selection import make
 
-    check_parameters(substitute_gamma(estimator))
+    check_candidates(name, [estimator], construct=True)
     if (data.group or data.time) and not takes_groups(make(substitute_gamma(estimator), {}, seed)):
         fail(f"data.{'group' if data.group else 'time'}: has no effect with algorithm={name}; leave it out.")
     frame, train = read_frame(path, label_column(data), encoding=data.encoding)
@@ -86,7 +87,12 @@ def fit(arguments: Sequence[str]) -> int:
         classifier = make(resolve_gamma(estimator, X), {}, seed)
         begun = time.perf_counter()
         classifier, options = with_groups(classifier, y, groups, is_later=data.time is not None)
-        classifier.fit(X, y, **options)
+        try:
+            classifier.fit(X, y, **options)
+        except (KlrBenchError, ImportError, MemoryError, OSError, ValueError):
+            raise
+        except (Exception, SystemExit) as error:
+            fail(f"algorithm={name}: fit raised {exception_message(error)}")
         seconds = time.perf_counter() - begun
     losses = validation_losses(classifier, X, y, groups)
     score = getattr(classifier, "best_score_", math.nan)
@@ -159,7 +165,7 @@ def _preparer(data: DataConfig, decimal: str, by: str | None) -> TablePreparer:
 
 def _kept(frame: Any, keep: str | None, path: Path) -> Any:
     """Return the columns of new rows to copy to the predictions, such as identifiers."""
-    names = items("keep", keep) if keep else []
+    names = [] if not keep else [keep] if keep in frame.columns else items("keep", keep)
     for name in names:
         if name not in frame.columns or name.startswith(("prediction", "probability_")):
             fail(f"keep: {path} has no column {sanitize(repr(name))} to keep.{nearest(name, frame.columns)}")
@@ -203,17 +209,19 @@ def read_algorithm(name: str, parameters: Mapping[str, Any]) -> AlgorithmConfig:
     if others := [key for key in parameters if not key.startswith(prefix)]:
         fail(f"unknown key {others[0]!r}. Parameters of this estimator are set by {prefix}NAME=VALUE.")
     changes = {key.removeprefix(prefix): value for key, value in parameters.items()}
-    entry = parse(AlgorithmEntry, content | {"estimator": {**content["estimator"], **changes}}, f"algorithms.{name}.")
+    estimator = parse_value(Call, content.get("estimator"), prefix.rstrip(".")) | changes
+    entry = parse(AlgorithmEntry, content | {"estimator": estimator}, f"algorithms.{name}.")
     return resolve_algorithms({name: entry}, list(parameters), searched)[name]
 
 
 def _paths(values: Mapping[str, str]) -> tuple[Path, Path]:
     """Return the paths of the data file and of the output file, which may be replaced."""
     path, output = expanded(values["data.path"]).absolute(), expanded(values["output"])
-    other = no_file(output) if os.path.exists(output) else None
-    if other or output.absolute() in (path, Path(values.get("model", "")).absolute()):
-        got = (other or "is the file that is read").removeprefix("is ")
-        fail(f"output={output}: expected the name of a file to write, got {got}.")
+    if os.path.exists(output):
+        is_read = is_one_of(output, [path, expanded(values.get("model", ""))])
+        if fault := no_file(output) or ("is the file that is read" if is_read else None):
+            fail(f"output={output}: expected the name of a file to write, got {fault.removeprefix('is ')}.")
+    check_writable(output)
     return path, output
 
 

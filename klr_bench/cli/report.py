@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -98,10 +99,10 @@ def _experiments(values: Values) -> list[str]:
 def _results_dirs(values: Values) -> list[Path]:
     """Return the results folders: one, or two for ``results_dir=X,Y``.
 
-    If a folder with the name ``X,Y`` exists, it is meant.
+    If a folder or an archive with the name ``X,Y`` exists, it is meant.
     """
     value = values.get("results_dir", "results")
-    if "," not in value or Path(value).is_dir():
+    if "," not in value or os.path.exists(value):
         return [Path(value)]
     folders = [expanded(part) for part in items("results_dir", value)]
     if len(folders) != 2:

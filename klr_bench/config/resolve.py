@@ -226,6 +226,8 @@ def _check_estimator(estimator: Parameters, values: Parameters, where: str) -> N
     _check_names(estimator, names, where)
     for name in names:
         _check_value(accepted.get(name, instantiate.Parameter()), values[name], f"{where}{name}")
+        if name == "kernel" and not isinstance(values[name], str | None):
+            refuse(f"{where}kernel", "the name of a kernel", values[name])
 
 
 def _check_names(estimator: Parameters, names: Collection[str], where: str) -> None:
@@ -261,6 +263,8 @@ def _value_lists(
         for position, value in enumerate(values):
             parse_value(Parameter, value, f"{listed}[{position}]")
             _check_value(accepted.get(name, instantiate.Parameter()), value, listed)
+            if name == "kernel" and not isinstance(value, str):
+                refuse(f"{listed}[{position}]", "the name of a kernel", value)
         if single not in overrides:
             typed = [(type(value) is bool, value) for value in values]  # true is not 1
             unique[name] = [value for place, (_, value) in enumerate(typed) if typed[place] not in typed[:place]]

@@ -15,8 +15,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -141,6 +141,19 @@ class Fitted(NamedTuple):
     memory_mb: float
 
 
+@contextmanager
+def interrupts_blocked() -> Iterator[None]:
+    """Delay Ctrl-C until the end of the block; child processes that it starts are never interrupted."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    previous = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, previous)
+
+
 def fit_in_child(estimator: Any, X: Any, y: Any, time_limit_s: float) -> Fitted:
     """Fit an estimator in a child process that is stopped after `time_limit_s` seconds.
 
@@ -149,7 +162,9 @@ def fit_in_child(estimator: Any, X: Any, y: Any, time_limit_s: float) -> Fitted:
     """
     timed_out, limit = threading.Event(), min(time_limit_s, LONGEST_S)
     command = [sys.executable, "-c", PROGRAM.format(sys.path)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    with interrupts_blocked():
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    with process:
         try:
             output = _output(process, pickle.dumps((estimator, X, y, limit)), limit, timed_out)
         finally:

@@ -100,7 +100,10 @@ def _value(manifest: Manifest, key: str) -> Any:
 def _combined(name: str, variants: Mapping[Path, Variant], over: Sequence[str]) -> Results:
     runs = {run: read_results(run) for run in variants}
     first, manifests = next(iter(runs.values())), [results.manifest for results in runs.values()]
-    values = {key: list(dict.fromkeys(variant[key] for variant in variants.values())) for key in over}
+    columns = {key: [variant[key] for variant in variants.values()] for key in over}  # of values that may be lists
+    values = {
+        key: [value for n, value in enumerate(column) if value not in column[:n]] for key, column in columns.items()
+    }
     algorithms = {stem: entry for manifest in manifests for stem, entry in manifest.config.algorithms.items()}
     sweeps = {stem: lists for manifest in manifests for stem, lists in manifest.config.sweep.items()}
     changes = {

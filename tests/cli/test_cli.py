@@ -137,7 +137,24 @@ def test_algorithms_have_a_class_and_settings(capsys: pytest.CaptureFixture[str]
         ("run dataset=null", "dataset: expected a name from configs/dataset, or a list of names .*, got none."),
         ("run experiment=", "experiment: expected a name from configs/experiment, got none."),
         ("run experiment=oskl_magic,oskl_adult", "experiment has several values: add -m to run once with each."),
-        ("run dataset=magic,adult", "dataset has several values: write 'dataset=[magic,adult]' for a list, or add -m"),
+        *(
+            (f"run {key}=a,b", f"{key} has several values: write '{key}=[a,b]' for a list, or add -m to run once")
+            for key in (
+                "dataset",
+                "algorithm",
+                "metrics",
+                "figures",
+                "budget",
+                "sweep.oskl.G",
+                "algorithms.oskl.grid.R",
+            )
+        ),
+        ("run seed=1,2", "seed has several values: add -m to run once with each."),
+        *(
+            (f"run {key}={value}", f"{key}: expected text in quotes, as in .* \"'1'\" on a command line, got ")
+            for key in ("name", "title", "selection.score")
+            for value in (2024, 1.5, "true")
+        ),
         ("run oskl_magic", "expected key=value, got 'oskl_magic'. Did you mean experiment=oskl_magic?"),
         ("run oskl_magic -m seed=1,2", "expected key=value, got 'oskl_magic'."),
         ("run mine.csv", "expected key=value, got 'mine.csv'. Did you mean experiment=own_file data.path=mine.csv?"),
@@ -168,6 +185,24 @@ def shell(line: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
 def test_a_closed_pipe_is_no_error(tmp_path: Path) -> None:
     done = shell('set -o pipefail; { sleep 0.1; "$@" run --dry-run; } | true; echo $?', tmp_path)
     assert (done.stdout, done.stderr) == ("141\n", "")
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&-", ">&- 2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_change_no_status(closed: str, tmp_path: Path) -> None:
+    for words, status in (("list", 0), ("nosuch", 2), ("run --dry-run", 0)):
+        done = shell(f'"$@" {words} {closed}', tmp_path)
+        assert (done.returncode, "Traceback" in done.stderr) == (status, False)
+
+
+def test_workers_run_without_standard_streams(tmp_path: Path) -> None:
+    done = shell('"$@" run dataset=moons algorithm=nc repeats=1 n_jobs=2 <&- >&- 2>&-', tmp_path)
+    assert (done.returncode, len((tmp_path / "results/quickstart/records.csv").read_text().splitlines())) == (0, 2)
+
+
+@pytest.mark.parametrize("words", ["nosuch", "run nosuch", "fit", "nosuch --debug", "run -m seed=1,2 n_jobs=0"])
+def test_bad_input_has_its_status_if_nobody_reads_the_message(words: str, tmp_path: Path) -> None:
+    done = shell(f'set -o pipefail; {{ sleep 0.1; "$@" {words} 2>&1; }} | true; echo $?', tmp_path)
+    assert (done.stdout, done.stderr) == ("2\n", "")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
@@ -307,6 +342,35 @@ def test_paths_are_taken_as_they_are_written(path: str, stub: Runner) -> None:
     assert config.data.mirror == str(Path.home() / path)
 
 
+HOME_FILE = (
+    "# @package _global_\ndefaults:\n  - override /dataset: [moons]\n  - override /algorithm: [nc]\n  - _self_\n"
+)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["results_dir=~/x", "-m", "seed=1,2"],
+        ["results_dir='~/x'", "-m", "seed=1,2"],
+        ["experiment=at_home", "-m", "seed=1,2"],
+        ["results_dir=~/x", "paper=prototype_klr"],
+        ["hydra.sweep.dir=~/x", "-m", "seed=1,2"],
+        ["hydra.run.dir=~/x"],
+        ["results_dir=~/x"],
+    ],
+    ids=" ".join,
+)
+def test_no_folder_is_named_as_the_home_folder(
+    words: list[str], stub: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    Path("configs/experiment").mkdir(parents=True)
+    Path("configs/experiment/at_home.yaml").write_text(f"{HOME_FILE}results_dir: ~/x\n")
+    assert main(["run", *words]) == 0
+    assert {config.results_dir for config in stub.configs} <= {str(tmp_path / "home" / "x"), "results"}
+    assert {path.name for path in tmp_path.iterdir()} <= {"configs", "home", "results"}
+
+
 @pytest.fixture
 def own_configs(stub: Runner, tmp_path: Path) -> Path:
     """Make a folder with a user's experiment, data set and algorithm the current folder; return it."""
@@ -347,6 +411,12 @@ def test_own_files_run_and_are_listed_shown_and_completed(
     experiment.write_text(experiment.read_text().replace("[wine]", "[whine]"))
     assert main(["run", "experiment=mine"]) == 2
     assert "unknown dataset 'whine'. Did you mean 'wine'?" in capsys.readouterr().err
+
+
+def test_completion_below_the_home_of_nobody_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    line = "klr-bench report results_dir=~nosuchuser/x experiment="
+    assert main(["completion", "--words", line, "99"]) == 2
+    assert "the user 'nosuchuser' has no home folder" in capsys.readouterr().err
 
 
 def test_the_other_run_is_a_name_or_a_folder(stub: Runner, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -96,7 +96,7 @@ FOLDERS = {
 def test_a_folder_does_not_get_the_name_of_a_file(verb: str, ending: str, capsys: pytest.CaptureFixture[str]) -> None:
     words = [word.format(f"new{ending}") for word in FOLDERS[verb]]
     key = words[-1].partition("=")[0]
-    if (verb, ending) in (("page", ".html"), ("merge", ".csv"), ("merge", ".zip")):
+    if (verb, ending) in (("page", ".html"), ("merge", ".csv"), ("merge", ".parquet"), ("merge", ".zip")):
         assert main(words) == 0
         assert Path(f"new{ending}").is_file()
         return
@@ -104,3 +104,69 @@ def test_a_folder_does_not_get_the_name_of_a_file(verb: str, ending: str, capsys
     if ending == ".csv":
         Path("old.csv").mkdir(exist_ok=True)
         assert main([word.format("old.csv") for word in FOLDERS[verb]]) == 0, "a folder may have this name already"
+
+
+READ = {
+    "the same name": "{folder}/{name}",
+    "a name with ..": "{folder}/../{base}/{name}",
+    "a linked folder": "linked/{name}",
+    "a link": "link.csv",
+}
+
+
+@pytest.mark.parametrize("spelling", READ)
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        ("fit data.path={} output=train.csv algorithm=majority", "train.csv"),
+        ("fit data.path=train.csv output={} algorithm=majority", "train.csv"),
+        ("predict model=model.skops data.path={} output=train.csv", "train.csv"),
+        ("predict model={} data.path=train.csv output=model.skops.csv", "model.skops.csv"),
+        ("merge results into={}", "results/mine/records.csv"),
+    ],
+)
+def test_the_file_that_is_read_is_not_replaced(
+    words: str, name: str, spelling: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("model.skops.csv").write_bytes(Path("model.skops").read_bytes())
+    for link, target in (("linked", folder), ("link.csv", folder / name)):
+        Path(link).unlink(missing_ok=True)
+        Path(link).symlink_to(target)
+    before = Path(name).read_bytes()
+    path = READ[spelling].format(folder=folder, base=folder.name, name=name)
+    key = "into" if "into=" in words else "output"
+    refused(words.format(path).split(), f"{key}=", capsys)
+    assert Path(name).read_bytes() == before
+
+
+@pytest.mark.parametrize("place", ["train.csv/m", "train.csv/below/m", "read_only/m", "read_only/new/m", "dangling/m"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "fit data.path=train.csv algorithm=majority output={}",
+        "predict model=model.skops data.path=train.csv output={}",
+    ],
+)
+def test_a_place_that_cannot_be_written_is_refused_before_anything_is_computed(
+    words: str, place: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("read_only").mkdir(exist_ok=True)
+    Path("read_only").chmod(0o555)
+    Path("dangling").unlink(missing_ok=True)
+    Path("dangling").symlink_to("nowhere")
+    if place.startswith("read_only") and os.access("read_only", os.W_OK):
+        pytest.skip("the user may write everywhere")
+    refused(words.format(place).split(), "", capsys)
+
+
+@pytest.mark.parametrize("length", [1, 100, 200, 220, 255, 256, 1000])
+def test_a_name_that_is_too_long_is_refused_before_anything_is_computed(
+    length: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = "m" * length
+    words = ["fit", "data.path=train.csv", "algorithm=majority", f"output={name}"]
+    if length <= 200:
+        assert main(words) == 0
+        assert Path(name).is_file()
+    else:
+        refused(words, "", capsys)

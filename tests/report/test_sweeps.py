@@ -50,6 +50,19 @@ def test_swept_values_are_rows_in_their_order(run: Run, tmp_path: Path) -> None:
     assert not table.blocks[0].matches
 
 
+@pytest.mark.parametrize("key", ["dataset", "kernel.percentile", "sweep.oskl.G"])
+@pytest.mark.parametrize(
+    "values", [("[1]", "[2]"), ("[a,b]", "[a]", "[b]"), ("[]", "[1]"), ("1", "[1]", "x"), ("1", "true")]
+)
+def test_swept_values_may_be_lists(key: str, values: Sequence[str], run: Run, tmp_path: Path) -> None:
+    for number, value in enumerate(values):
+        run(f"demo-{number}", [f"{key}={value}"])
+    over = swept_settings(tmp_path / "demo")
+    results = read_sweep(tmp_path / "demo", over)
+    assert len({repr(variant[key]) for variant in results.records["variant"]}) == len(values)
+    assert main(["report", "experiment=demo", f"results_dir={tmp_path}", "format=terminal,md,csv,tex"]) == 0
+
+
 def test_a_report_has_one_table_and_one_figure(run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for value in (5, 20):
         run(f"demo-{WIDTH}-{value}", [f"{WIDTH}={value}"])

@@ -1,5 +1,6 @@
 """Tests of executors, the order of a run, and fits in a child process."""
 
+import itertools
 import multiprocessing
 import os
 import pkgutil
@@ -14,6 +15,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from joblib import Parallel, delayed
+from joblib.externals.loky import get_reusable_executor
 from sklearn.linear_model import LogisticRegression
 
 from klr_bench.config.models import ParallelConfig
@@ -164,3 +166,34 @@ def test_a_fit_in_a_child_process_gives_the_same_classifier(capfd):
 def test_the_error_of_a_fit_in_a_child_process_is_raised(learner, error, message):
     with pytest.raises(error, match=message):
         fit_in_child(learner, X, Y, 2.0 if error is TimeLimitError else 30.0)
+
+
+def blocked_signals(_: int) -> set[int]:
+    return set(signal.pthread_sigmask(signal.SIG_BLOCK, []))
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="needs masks of signals")
+@pytest.mark.parametrize("counts", [(0, 1), (1, 3), (3, 1), (2, 9, 4)])
+def test_as_many_workers_as_tasks_are_started_without_ctrl_c(counts):
+    executor = JoblibExecutor(4)
+    with executor:
+        for n, most in zip(counts, itertools.accumulate(counts, max), strict=True):
+            masks = [mask for _, mask in executor.run(Task(i, partial(blocked_signals, i)) for i in range(n))]
+            assert len(masks) == n
+            assert all(signal.SIGINT in mask for mask in masks)
+            assert len(get_reusable_executor(reuse=True)._processes) <= max(2, min(most, 4))
+    assert signal.SIGINT not in blocked_signals(0)
+
+
+class Masked(LogisticRegression):
+    """Estimator that stores which signals are blocked."""
+
+    def fit(self, X, y):
+        self.blocked_ = blocked_signals(0)
+        return super().fit(X, y)
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="needs masks of signals")
+def test_ctrl_c_does_not_reach_the_child_process_of_a_fit():
+    assert signal.SIGINT in fit_in_child(Masked(), X, Y, 60.0).estimator.blocked_
+    assert signal.SIGINT not in blocked_signals(0)

@@ -16,6 +16,7 @@ import time
 import warnings
 from collections.abc import Generator, Iterable, Iterator
 from functools import partial
+from multiprocessing.resource_tracker import ensure_running
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -27,6 +28,7 @@ from joblib.externals.loky.process_executor import BrokenProcessPool
 
 from klr_bench.config.models import ParallelConfig
 from klr_bench.errors import memory_limit
+from klr_bench.metrics.clock import interrupts_blocked
 from klr_bench.runner import machine
 from klr_bench.runner.executors import Failure, Say, Task, call_safely
 from klr_bench.runner.executors.serial import SerialExecutor
@@ -52,6 +54,8 @@ class JoblibExecutor:
 
     def __init__(self, n_jobs: int | None) -> None:
         self.n_workers = cpu_count() if n_jobs in (None, -1) else n_jobs
+        self.n_started = 2
+        """Number of worker processes that are started: as many as the tasks need so far, and at least two."""
 
     def __enter__(self) -> JoblibExecutor:
         """Shut down existing workers, whose environment variables may be out of date."""
@@ -65,6 +69,9 @@ class JoblibExecutor:
     def run(self, tasks: Iterable[Task]) -> Generator[tuple[Task, Any]]:
         """Yield each task with its result, or with a Failure, in order of completion."""
         waiting, lock = iter(tasks), threading.Lock()
+        first = [*itertools.islice(waiting, self.n_workers)]
+        waiting = itertools.chain(first, waiting)
+        self.n_started = max(self.n_started, len(first))
         while True:
             started: dict[int, Task] = {}
             is_broken = threading.Event()
@@ -104,9 +111,13 @@ class JoblibExecutor:
         BrokenProcessPool if a worker dies.
         """
         # With n_jobs=1, joblib would run tasks in this process; use two workers, and dispatch one task at a time.
-        with parallel_config("loky", n_jobs=max(2, self.n_workers), inner_max_num_threads=1):
+        with parallel_config("loky", n_jobs=self.n_started, inner_max_num_threads=1):
             parallel = Parallel(return_as="generator_unordered", pre_dispatch=self.n_workers, batch_size=1)
-            yield from parallel(delayed(_run)(number, call, os.getpid(), start_folder) for number, call in calls)
+            if os.name == "posix":
+                ensure_running()  # Python's resource tracker, whose start by loky would end the blocking
+            with interrupts_blocked():
+                results = parallel(delayed(_run)(number, call, os.getpid(), start_folder) for number, call in calls)
+            yield from results
 
 
 def _calls(
