@@ -14,6 +14,7 @@ from klr_bench.config.models import (
     LEFT_TO_SELECTION,
     AlgorithmConfig,
     AlgorithmEntry,
+    Call,
     DataConfig,
     DatasetConfig,
     DatasetEntry,
@@ -188,8 +189,10 @@ def _unselected(
     if changed:
         fail(f"{changed[0]} is given, but {group} {stem!r} is not selected. Add it to {group}=[...].")
     content = config_files.read(path)
-    if ESSENTIAL[group] not in content:
+    if content.get(ESSENTIAL[group]) is None:
         fail(f"{path}: expected the key {ESSENTIAL[group]!r}, got none.")
+    if group == "algorithm":
+        parse_value(Call, content[ESSENTIAL[group]], f"{path}: {ESSENTIAL[group]}")
     return content
 
 

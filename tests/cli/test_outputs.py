@@ -106,6 +106,32 @@ def test_a_folder_does_not_get_the_name_of_a_file(verb: str, ending: str, capsys
         assert main([word.format("old.csv") for word in FOLDERS[verb]]) == 0, "a folder may have this name already"
 
 
+@pytest.mark.parametrize("name", ["lr=0.1", "./lr=0.1", "a,b", "into=x", "a=b,c"])
+def test_folders_and_archives_may_have_names_with_equals_signs_and_commas(name: str) -> None:
+    words = ["merge", f"./{name}" if name.startswith("into") else name, "into=all.csv"]
+    write(Path(name) / "mine", [record("nc", "", 0, dataset="moons", accuracy=0.5)], {})
+    assert main(words) == 0
+    assert main([*words[:2], f"into={name}.zip"]) == 0
+    for folder in (name, f"{name}.zip"):
+        assert main(["report", "experiment=mine", f"results_dir={folder}"]) == 0
+
+
+@pytest.mark.parametrize("column", ["a", "last, first", "[a]", "a,b"])
+def test_a_kept_column_may_have_a_comma(column: str) -> None:
+    table = pd.read_csv("train.csv").rename(columns={"a": column})
+    table.to_csv("commas.csv", index=False)
+    assert main(["fit", "data.path=commas.csv", "algorithm=majority", "output=commas.skops"]) == 0
+    assert main(["predict", "model=commas.skops", "data.path=commas.csv", "output=kept.csv", f"keep={column}"]) == 0
+    assert pd.read_csv("kept.csv").columns[0] == column
+
+
+@pytest.mark.parametrize("columns", ["0", "00", "1", "5", "20", "200"])
+def test_every_width_of_a_terminal_has_a_report(columns: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    assert main(["report", "experiment=mine"]) == main(["data", "list"]) == 0
+    assert main(["run", "dataset=moons", "algorithm=majority", "--dry-run"]) == 0
+
+
 READ = {
     "the same name": "{folder}/{name}",
     "a name with ..": "{folder}/../{base}/{name}",

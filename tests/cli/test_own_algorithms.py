@@ -1,0 +1,100 @@
+"""Mistakes in the YAML file or the class of a user's algorithm are messages of every command."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from klr_bench.cli import main
+
+VALUES = [None, 5, True, "x", "klr_bench.KLR", [1], {1: [2]}, {"a": {"b": 1}}, {"_target_": 5}]
+KEYS = ("label", "reference", "estimator", "grid", "selected_as", "kernel_parameters", "time_limit_s", "labels", "look")
+COMMANDS = (
+    "list algorithms",
+    "check own",
+    "fit data.path=table.csv output=m algorithm=own",
+    "run algorithm=own --dry-run",
+)
+LEARNER = """\
+class Own:
+    def __init__(self{parameter}):
+        {constructed}
+    def fit(self, X, y):
+        {fitted}
+    def predict(self, X):
+        return X[:, 0]
+"""
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    Path("configs/algorithm").mkdir(parents=True)
+    Path("table.csv").write_text("a,b,label\n" + "1,2,yes\n3,4,no\n" * 20)
+
+
+def write_algorithm(content: dict[str, Any]) -> None:
+    Path("configs/algorithm/own.yaml").write_text(f"# @package algorithms.own\n{yaml.safe_dump(content)}")
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_no_value_in_the_file_causes_a_traceback(key: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for value in VALUES:
+        write_algorithm({"estimator": {"_target_": "sklearn.dummy.DummyClassifier"}, key: value})
+        for command in COMMANDS[:1] + COMMANDS[2:]:
+            status = main(command.split())
+            assert status in (0, 1, 2), (value, command)
+            assert status != 2 or capsys.readouterr().err.startswith("error: ")
+
+
+def test_a_file_without_a_class_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    for content in ({}, {"label": "Own"}, {"estimator": {}}, {"estimator": {"rate": 1}}):
+        write_algorithm(content)
+        for command in COMMANDS[1:]:
+            assert main(command.split()) == 2, (content, command)
+            assert "algorithm" in capsys.readouterr().err
+
+
+ERRORS = (
+    "TypeError",
+    "KeyError",
+    "AttributeError",
+    "ZeroDivisionError",
+    "AssertionError",
+    "RuntimeError",
+    "SystemExit",
+)
+
+
+@pytest.mark.parametrize("error", ["", *ERRORS])
+@pytest.mark.parametrize("part", ["constructed", "fitted"])
+def test_an_error_of_the_class_is_a_message_of_fit(
+    error: str, part: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = f"own_{part}_{error}"
+    parts = {"parameter": "" if error else ", rate", "constructed": "pass", "fitted": "return self"}
+    Path(f"{name}.py").write_text(LEARNER.format(**(parts | ({part: f'raise {error}("a mistake")'} if error else {}))))
+    write_algorithm({"estimator": {"_target_": f"{name}.Own"}})
+    monkeypatch.setattr("klr_bench.model_file.check_storable", lambda model: None)
+    assert main(COMMANDS[2].split()) == 2
+    message = capsys.readouterr().err
+    assert ("a mistake" if error else "'rate'") in message
+
+
+@pytest.mark.parametrize("value", ["[rbf]", "[rbf,linear]", "[]", "5", "true", "1.5"])
+@pytest.mark.parametrize("settings", ["", "kernel.percentile=30", "kernel.percentile=null kernel.gamma=1"])
+@pytest.mark.parametrize(
+    "key", ["algorithms.{}.estimator.kernel={}", "algorithms.{}.grid.kernel=[{}]", "sweep.{}.kernel=[{}]"]
+)
+def test_a_kernel_is_a_name(key: str, settings: str, value: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("own_kernel.py").write_text(
+        LEARNER.format(parameter=", kernel=None", constructed="pass", fitted="return self")
+    )
+    write_algorithm({"estimator": {"_target_": "own_kernel.Own"}})
+    for stem in ("svc", "own"):
+        words = ["run", "dataset=moons", f"algorithm={stem}", key.format(stem, value), *settings.split(), "--dry-run"]
+        assert main(words) == 2
+        assert "kernel" in capsys.readouterr().err
