@@ -169,7 +169,7 @@ MISTAKES = {
     "fit data.path=train.csv output=m data.label=b": "{}/train.csv: expected 2 to 100 classes in the training",
     "fit data.path=train.csv output=m algorithm=kl": "unknown algorithm 'kl'.",
     "fit data.path=train.csv output=m algorithms.klr.estimator.max_suport=5": "unknown key 'algorithms.klr.est",
-    "fit data.path=train.csv output=m algorithms.klr.estimator.max_support=0": "algorithms.klr.estimator: The 'max_support' parame",
+    "fit data.path=train.csv output=m algorithms.klr.estimator.max_support=0": "algorithms.klr.estimator: The 'max_sup",
     "fit data.path=train.csv output=m algorithms.oskl.estimator.G=1": "unknown key 'algorithms.oskl.estimator.G'.",
     "fit data.path=train.csv output=m target=x": "unknown key 'target'.",
     "fit data.path=train.csv output=m seed=-1": "seed: expected from 0 to 4294967295, got -1.",
