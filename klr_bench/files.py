@@ -191,7 +191,7 @@ def write_atomic(path: Path, content: bytes) -> None:
 
 
 def check_writable(path: Path) -> None:
-    """Raise the same errors as `write_atomic`, such as that of a read-only folder; leave nothing behind."""
+    """Raise the errors that `write_atomic` would, such as that of a read-only folder."""
     folder = next(place for place in path.absolute().parents if os.path.lexists(place))
     part = folder / _part_name(path)
     try:

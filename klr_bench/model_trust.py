@@ -130,7 +130,10 @@ def nodes(schema: Any) -> Iterator[dict[str, Any]]:
 
 
 def check_nodes(schema: Any) -> None:
-    """Raise ValueError if skops would call what a model file contains, other than types of numbers and texts."""
+    """Raise ValueError if skops would call what a model file contains.
+
+    Types of numbers and texts may be called.
+    """
     for node in nodes(schema):
         loader, fault = node["__loader__"], ""
         if loader == "DictNode":
@@ -180,7 +183,10 @@ def _find(name: str) -> Any:
 
 
 def _holds_data(name: str, cls: type) -> bool:
-    """Return True if a class is trusted, and none of its code outside klr-bench runs when attributes are restored."""
+    """Return True if a class is trusted.
+
+    None of its code outside klr-bench runs when attributes are restored.
+    """
     if name in CLASSES:
         return True
     create, restore = (getattr(cls, method, None) for method in ("__new__", "__setstate__"))
@@ -204,7 +210,7 @@ class InflatedError(Exception):
 
 
 def check_references(schema: Any) -> None:
-    """Raise ValueError if the schema refers to an object without describing it again in full, and alike.
+    """Raise ValueError if the schema refers to an object without describing it alike.
 
     skops describes an object again wherever it occurs, but loads only the first description.  References in place of
     descriptions could multiply the work of loading it exponentially, and other descriptions would not be checked.
@@ -258,7 +264,7 @@ def _size(archive: ZipFile, name: str) -> int:
 
 
 def check_indices(model: Any) -> None:
-    """Raise ValueError if trees, sparse matrices, divisions of rows or lists of features have indices out of bounds."""
+    """Raise ValueError if a part of a model has indices that are out of bounds."""
     for part in _parts(model):
         matrix = part.rows if isinstance(part, GrowingCSR) else part
         if sp.issparse(matrix):

@@ -180,13 +180,19 @@ def keep(name: str, seconds: float) -> None:
 
 
 def states_of(names: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Return the commit, seconds and completeness of the references that were started, the latest last."""
+    """Return the commit, seconds and completeness of the references that were started.
+
+    The latest is last.
+    """
     paths = sorted((path for path in map(state_file, names) if path.exists()), key=lambda path: path.stat().st_mtime)
     return {path.stem.replace("--", "/"): json.loads(path.read_text("utf-8")) for path in paths}
 
 
 def make(name: str, commit: str, before: float) -> float | None:
-    """Run or resume a reference that took some seconds before; return its total, or None if it is incomplete."""
+    """Run or resume a reference; return its total seconds, or None if it is incomplete.
+
+    `before` are the seconds that it has taken in earlier runs.
+    """
     path = state_file(name)
     prepare(commit)
     DONE.mkdir(exist_ok=True)

@@ -104,7 +104,10 @@ def _check_sheet(sheet: Any, most: int) -> None:
 
 
 def _check_parquet(path: Path, most: int) -> None:
-    """Raise WorkbookError if the values of a Parquet file, which may be stored once for many rows, are too large."""
+    """Raise WorkbookError if the values of a Parquet file are too large.
+
+    They may be stored once for many rows.
+    """
     import pyarrow.compute
     import pyarrow.parquet
     from pyarrow import types

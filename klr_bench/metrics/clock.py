@@ -143,7 +143,10 @@ class Fitted(NamedTuple):
 
 @contextmanager
 def interrupts_blocked() -> Iterator[None]:
-    """Delay Ctrl-C until the end of the block; child processes that it starts are never interrupted."""
+    """Delay Ctrl-C until the end of the block.
+
+    Child processes that are started there are never interrupted.
+    """
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
         return

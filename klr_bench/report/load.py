@@ -192,7 +192,10 @@ def _compare_with_cells(folder: Path, texts: Texts, current: Collection[str]) ->
 
 
 def _compare_parts(path: Path, parts: Texts, cells: Mapping[str, str]) -> None:
-    """Raise KlrBenchError if the rows of a table differ from those of the cells, which are CSV keyed by cell."""
+    """Raise KlrBenchError if the rows of a table differ from those of the cells.
+
+    `cells` has the rows of each cell as CSV.
+    """
     header, rows = parts
     by_key: dict[str, list[int]] = {}
     for number, row in enumerate(rows):

@@ -77,7 +77,10 @@ def file_hash(path: Path) -> str:
 
 
 def forget_edited() -> bool:
-    """Return True if a file has changed since it was hashed; then all hashes are computed anew when needed."""
+    """Return True if a file has changed since it was hashed.
+
+    All hashes are then computed anew when they are needed.
+    """
     edited = any(stamp_of(path) != stamp for path, stamp in list(_stamps.items()))
     if edited:
         _stamps.clear()

@@ -257,7 +257,10 @@ def _remove_stale(path: str) -> None:
 
 
 def texts(entries: Any) -> dict[str, str]:
-    """Return the entries of a section of manifest.yaml whose keys and values are text; {} if there is no section."""
+    """Return the entries of a section of manifest.yaml whose keys and values are text.
+
+    Returns {} if there is no section.
+    """
     items = entries.items() if isinstance(entries, dict) else ()
     return {key: value for key, value in items if isinstance(key, str) and isinstance(value, str)}
 

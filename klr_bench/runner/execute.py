@@ -278,7 +278,7 @@ class _Run:
                 yield Task(item, call)
 
     def _failure(self, item: Fold | Cell) -> Failure | None:
-        """Return a failure if the code or metric files that the key depends on have been edited during the run."""
+        """Return a failure if the code or metric files of a key have been edited during the run."""
         if not self.edited:
             return None
         with suppress(KlrBenchError):  # a file is invalid or was removed
@@ -340,7 +340,10 @@ class _Run:
         return counts + (f", {self.outcome.n_failed} failed" if self.outcome.failed else "")
 
     def _again(self, purpose: str) -> str:
-        """Return advice; with force=true the same command would also compute the finished cells again."""
+        """Return advice to run the same command again.
+
+        With force=true it would also compute the finished cells again.
+        """
         return f"Run the same command again{', but without force=true,' if self.config.force else ''} to {purpose}."
 
     def _close(self, seconds: float) -> None:

@@ -77,7 +77,7 @@ def partitions(kind: str, path: Path) -> dict[str, list[int]]:
     """Return which rows have the same label, in each way of reading a file."""
     found: dict[str, list[int]] = {}
     for name, table in (("file", 1), ("named file", 0)):
-        options = {"label_column": 1, "columns": {"2": "number"}} if kind == "csv" else {}
+        options = {"label_column": 1, "columns": {"2": "number"} if table else {}} if kind == "csv" else {}
         arrays = read([path], Reading(format=kind, multiclass=True, table=table, **options))
         found[name] = partition(arrays.y.tolist())
     with warnings.catch_warnings():

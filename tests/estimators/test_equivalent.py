@@ -180,8 +180,8 @@ def test_weighted_rows_are_learned_alike_in_any_chunks(name, cuts, seed, problem
         np.testing.assert_array_equal(getattr(parts, count), getattr(whole, count))
 
 
-@pytest.mark.parametrize("name", WEIGHTED)
-@settings(max_examples=3)
+@pytest.mark.parametrize("name", sorted({*WEIGHTED} - {"BatchConfidenceWeighted", "SparseBatchConfidenceWeighted"}))
+@settings(max_examples=3)  # these two solve for margins, which the weight of a whole batch may not change
 @given(problem=problems())
 def test_the_weight_of_a_class_matters_also_if_its_rows_come_alone(name, problem):
     X, y = problem
@@ -458,7 +458,7 @@ def test_warnings_point_to_the_line_of_the_call(name, n_classes, monkeypatch):
     monkeypatch.setattr(threads, "n_threads", lambda n_items: min(n_items, 2))
     random = np.random.default_rng(0)
     X, y = random.standard_normal((90, 3)), np.sort(np.arange(90) % n_classes)
-    few = {"max_iter": 1, "max_import_vectors": 2, "tol": 0.0, "shuffle": False, "n_epochs": 1, "cache_size": 1e-3}
+    few = {"max_iter": 1, "max_import_vectors": 2, "tol": 1e-12, "shuffle": False, "n_epochs": 1, "cache_size": 1e-3}
     learner = small(model(name), **few, memory_limit=1e-3 if name == "L1KLR" else 4000.0)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -96,7 +96,7 @@ def test_means_are_compared_with_the_published_numbers(make: Make) -> None:
     assert (rows[0][:4], rows[0][-2:]) == (["Baseline", "3/3", "84.9 ± 0.0", "-0.9*"], ["0.500 ± 0.000", "24x"])
     assert (rows[1][:4], rows[1][-2]) == (["paper", "", "85.8 ± 0.4", ""], "11.8 ± 0.0")
     assert rows[2][3] == "0.0", "without a verdict: the paper's number is compared with the cross-validated lam"
-    assert rows[4][3].startswith("+1.0~")
+    assert rows[4][3].startswith("+1.0§~")
 
 
 HERE = {"host": "here", "cpu": "A CPU, 1 thread", "load": 0.01}

@@ -144,7 +144,7 @@ def gamma_of(gamma, X, weights=None, center=0.0):
 
 
 def median_distance(X, weights=None):
-    """Return the median distance of at most MEDIAN_ROWS rows of X (n, d); 0 if it is so up to rounding.
+    """Return the median distance of at most MEDIAN_ROWS rows of X (n, d), or 0 up to rounding.
 
     The rows are a `weighted_sample` for their `weights` (n,).
     """

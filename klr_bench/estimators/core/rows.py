@@ -126,7 +126,7 @@ def evenly_spaced(n, most):
 
 
 def weighted_sample(n, most, weights):
-    """Return the indices of at most `most` of n rows at equal steps of the cumulated weight, and their weights.
+    """Return at most `most` of n rows at equal steps of the cumulated weight, with weights.
 
     If n is at most `most`, these are all rows with their `weights` (n,), or None.  Otherwise all have the weight 1, and
     a row with a large weight is there several times; for equal weights they are `evenly_spaced`.
@@ -186,7 +186,10 @@ def stacked(parts):
 
 
 def check_size(what, got, expected):
-    """Raise ValueError if sizes that belong together differ, as in a damaged model; compiled code does not check."""
+    """Raise ValueError if sizes that belong together differ, as in a damaged model.
+
+    Compiled code does not check them.
+    """
     if got != expected:
         message = f"expected {what} of size {expected}, got {got}; the model or the rows are damaged. Fit it again."
         raise ValueError(message)
@@ -214,7 +217,10 @@ def make_writable(thing: Any) -> None:
 
 
 def csr_places(X):
-    """Return `indptr` and `indices` of the CSR matrix X as int32; raises ValueError if they do not fit."""
+    """Return `indptr` and `indices` of the CSR matrix X as int32.
+
+    Raises ValueError if they do not fit.
+    """
     if X.nnz > MOST_ENTRIES:
         message = (
             f"Expected CSR rows with at most {MOST_ENTRIES:,} entries that are not 0, got {X.nnz:,}; use fewer rows."

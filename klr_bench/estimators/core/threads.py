@@ -134,7 +134,10 @@ def single_threaded_blas(n_jobs=None):
 
 
 def outside():
-    """Return the innermost frame outside klr_bench; in a thread of `parallel_map`, that of its caller."""
+    """Return the innermost frame outside klr_bench.
+
+    In a thread of `parallel_map`, it is that of its caller.
+    """
     if _local.caller is not None:
         return _local.caller
     frame = sys._getframe()

@@ -151,6 +151,6 @@ class OSKL(OnlineClassifier):
         refuse_slope(self, t, "R")
 
     def _weight_factors(self, weights):
-        """Divide the draws by the weights; the excess of w |l'| over G, where it may exceed G, multiplies the step."""
+        """Divide the draws by the weights; where w |l'| may exceed G, multiply the step."""
         raised = np.maximum(1.0, weights / self.G if self.loss == "logit" else weights)
         return np.divide(raised, weights, out=np.full(len(weights), np.inf), where=weights > 0), raised

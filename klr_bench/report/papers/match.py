@@ -101,7 +101,7 @@ class Match:
 
     @property
     def agrees_as_stated(self) -> bool:
-        """True if the number has a calibrated setting, and agrees with the result of the paper's own protocol."""
+        """True if the number agrees with the result of the paper's own protocol, which was run."""
         return self.uncalibrated is not None and self.uncalibrated_verdict in AGREE
 
     @property

@@ -113,7 +113,8 @@ def test_each_number_has_its_verdict(make: Make) -> None:
     boards = scoreboard_page(whole).grids
     assert [[row[0] for row in board.rows] for board in boards] == [["table 1", "table 2", "all"]] * 2
     headline, beside = (dict(zip(board.header[1:], board.rows[-1][1:], strict=True)) for board in boards)
-    assert headline == {"numbers": "8", COMPARED: "3", AGREE: "2", POWER: "2", Verdict.EXPLAINED.value: "1"}
+    counted = {"numbers": "8", COMPARED: "3", AGREE: "2", POWER: "2", Verdict.EXPLAINED.value: "1"}
+    assert headline == counted | {"agree, not calibrated": "2"}
     assert beside == {"facts": "1 of 1", Verdict.NOT_COMPARED.value: "4"}
     rows = list(csv.DictReader(io.StringIO(numbers_csv([whole]))))
     assert [row["difference"][:4] for row in rows] == ["0.0", "0.00", "0.00", "0.10", "", "", "", ""]
@@ -200,7 +201,7 @@ def test_a_number_with_a_calibrated_setting_is_marked_and_shown_without_it(make:
     tables = PAPER["tables"] | {"2": PAPER["tables"]["2"] | of_both}
     other = make(calibrated=[elsewhere], tables=tables)
     assert "§ G was chosen. In other: Digits, OSKL, G 1, Accuracy (%): 88.0 ± 0.0." in table_page(other, "2").caption
-    assert scoreboard_page(other).grids[0].rows[-1][-1] == "2"
+    assert scoreboard_page(other).grids[0].rows[-1][-1] == "1"
     rows = csv.DictReader(io.StringIO(numbers_csv([whole])))
     assert [row["calibrated"] for row in rows][2:4] == ["G was chosen.", ""]
     of_table = {"counterparts": {"oskl": {"G": 2}}}
