@@ -9,8 +9,8 @@ import os
 import stat
 import time
 import zlib
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from io import BufferedReader
 from itertools import islice
@@ -175,36 +175,33 @@ def write_atomic(path: Path, content: bytes) -> None:
     """
     if path.is_char_device() or path.is_block_device():  # which would be replaced
         fail(f"{path}: expected the name of a file to write, but it is a device.")
-    part = path.with_name(_part_name(path))
-    try:
+    with _part(path.parent, path) as part:
         path.parent.mkdir(parents=True, exist_ok=True)
         with part.open("xb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
         replace_file(part, path)
-    except OSError as error:
-        raise unwritable(path, error) from error
-    finally:
-        with suppress(OSError):
-            part.unlink(missing_ok=True)
 
 
 def check_writable(path: Path) -> None:
     """Raise the errors that `write_atomic` would, such as that of a read-only folder."""
     folder = next(place for place in path.absolute().parents if os.path.lexists(place))
-    part = folder / _part_name(path)
-    try:
+    with _part(folder, path) as part:
         part.open("xb").close()
+
+
+@contextmanager
+def _part(folder: Path, path: Path) -> Iterator[Path]:
+    """Return the name of a hidden file, which the end of the block removes."""
+    part = folder / f".{path.name}.{os.getpid()}-{uuid4().hex}.part"
+    try:
+        yield part
     except OSError as error:
         raise unwritable(path, error) from error
     finally:
         with suppress(OSError):
             part.unlink(missing_ok=True)
-
-
-def _part_name(path: Path) -> str:
-    return f".{path.name}.{os.getpid()}-{uuid4().hex}.part"
 
 
 def unwritable(path: Path, error: OSError) -> KlrBenchError:

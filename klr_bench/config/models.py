@@ -332,7 +332,7 @@ class RunConfig(RunEntry):
     sweep: Sweep = Field(default_factory=dict)
 
     def leaves_out(self, dataset: str, algorithm: str, variant: Mapping[str, Any]) -> bool:
-        """Return True if `left_out` has a method on a data set."""
+        """Return True if `left_out` excludes a method on a data set."""
         values = self.left_out.get(dataset, {}).get(algorithm)
         return values is not None and all(variant.get(name) in listed for name, listed in values.items())
 

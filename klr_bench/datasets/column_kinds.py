@@ -169,7 +169,7 @@ def choose_column(
 
 
 def _levels(values: Sequence[Any], present: Collection[str]) -> tuple[str, ...]:
-    """Return the spellings of requested values, that of the column if it writes 1.0 as 1."""
+    """Return the requested values as texts, with 1.0 as 1 if the column contains 1."""
     spellings = tuple(map(str, values)), tuple(map(text_of, values))
     return max(spellings, key=lambda texts: sum(text in present for text in texts))
 

@@ -56,7 +56,7 @@ def as_csv(path: Path, start: bytes) -> bytes | None:
 
 @lru_cache(maxsize=2)
 def _converted(path: Path, library: str, state: State) -> bytes:
-    """Convert a file; a file whose state has changed is converted again."""
+    """Convert a file, unless it has been converted and has not changed since."""
     import pandas as pd
 
     most, text = max(SMALLEST_BOMB, MOST_RATIO * state[0]), io.StringIO()
@@ -71,7 +71,7 @@ def _converted(path: Path, library: str, state: State) -> bytes:
             sheet.to_csv(text, header=False, index=False)
         else:
             _check_parquet(path, most)
-            # Types are nullable, because a whole number beside a missing one would become a float.
+            # With other types, integers in a column with missing values would become floats.
             table = pd.read_parquet(path, engine="pyarrow", dtype_backend="numpy_nullable")
             table = table if set(table.index.names) == {None} else table.reset_index()
             table.to_csv(text, index=False)

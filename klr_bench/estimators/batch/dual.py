@@ -241,12 +241,11 @@ class DualCDKLR(BatchKLR):
         - \frac{1}{n} \sum_i \left[ a_i \log a_i + (1 - a_i) \log(1 - a_i) \right] \\
         & f = \sum_i \frac{a_i y_i}{n \lambda} k(x_i, \cdot)
 
-    Each step solves the problem in one a_i, by Newton steps that stay inside (0, 1).  The kernel values
-    take time O(n^2 d) once and an epoch O(n^2) per class, if they fit into ``cache_size`` MB; otherwise each epoch
-    computes them again.  Few epochs are needed, unless 1 / (n lam) is in
-    the thousands and rows are nearly equal.  There is no intercept: an unpenalized one needs sum_i a_i y_i = 0 in the
-    dual, which steps in one a_i cannot keep; `NystroemKLR` has one.  A warm start clips the coefficients to
-    0 < b_i y_i n lam < 1.
+    Each step solves the problem in one a_i, by Newton steps that stay inside (0, 1).  The kernel values take time O(n^2
+    d) once and an epoch O(n^2) per class, if they fit into ``cache_size`` MB; otherwise each epoch computes them
+    again.  Few epochs are needed, unless 1 / (n lam) is in the thousands and rows are nearly equal.  There is no
+    intercept: an unpenalized one needs sum_i a_i y_i = 0 in the dual, which steps in one a_i cannot keep; `NystroemKLR`
+    has one.  A warm start clips the coefficients to 0 < b_i y_i n lam < 1.
 
     References
     ----------

@@ -322,7 +322,7 @@ class KLR(Classifier):
         return NystroemKLR(lam, min(max_support or n_centers, n), centers=centers, tol=TOL, **shared)
 
     def _search(self, search, turns, callback, start):
-        """Run the rounds of each group of kernels in `turns`; return the best one."""
+        """Search with each group of kernels in `turns`, and return the best round."""
         kept, results, begun, is_over = None, [], time.monotonic(), False
         for kernels in turns:
             best, n_worse = None, 0

@@ -34,7 +34,7 @@ LAMS = tuple(10.0**-p for p in range(1, 7))
 ROUND_ROWS = 1500
 """Largest number of training rows of a fold in the rounds, if there are several folds; the last fits have all."""
 ROUND_SHARE = 2 / 3
-"""Share of the training rows of a single split that a round uses; it uses COARSE rows if that is more."""
+"""Share of the training rows that a round uses if there is only one split; it uses at least COARSE rows."""
 MOST_OF_SPLIT = 5000
 """Largest number of training rows of a single split that the rounds use."""
 TIMED_ROUNDS = 3

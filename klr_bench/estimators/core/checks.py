@@ -13,15 +13,13 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_non_negative, validate_data
 
-from klr_bench.estimators.core.rows import canonical, largest_of
+from klr_bench.estimators.core.rows import MOST_PLACES, canonical, largest_of
 from klr_bench.estimators.core.threads import outside, single_threaded_blas
 
 LEARNED = ("coef_", "dual_coef_", "intercept_", "prototypes_", "objective_")
 """Fitted attributes that must be finite."""
 SQUARABLE = {np.dtype(np.float32): 1e18, np.dtype(np.float64): 1e150}
 """Largest absolute value whose square does not overflow in each precision; that of its inverse does not underflow."""
-MOST_FEATURES = 2**31 - 1
-"""Largest number of features of CSR rows."""
 PAUSE_S = 1.0
 """Seconds between two progress lines with verbose=1; with a larger value each call prints a line."""
 
@@ -31,7 +29,7 @@ class LearningFailed(ValueError):
 
 
 def warn(message, category=UserWarning):
-    """Issue a warning for the line outside klr_bench from which an estimator was called."""
+    """Issue a warning that points to the line of the user's code that called klr_bench."""
     frame = outside()
     values = frame.f_globals
     registry = values.setdefault("__warningregistry__", {})
@@ -54,7 +52,7 @@ def checked_data(estimator, *data, **options):
         message = f"{error}\nklr_bench.TablePreparer converts tables with missing values and strings to numbers."
         raise ValueError(message) from error
     X = validated if len(data) == 1 else validated[0]
-    if sp.issparse(X) and X.shape[1] > MOST_FEATURES:
+    if sp.issparse(X) and X.shape[1] > MOST_PLACES:
         message = f"{type(estimator).__name__}: expected CSR rows with at most 2^31 - 1 features, got {X.shape[1]:,}."
         raise ValueError(message)
     return canonical(validated) if len(data) == 1 else (canonical(validated[0]), *validated[1:])

@@ -10,8 +10,8 @@ import scipy.sparse as sp
 
 ROUNDING = 16 * np.finfo(np.float64).eps
 """Relative difference up to which numbers computed in float64 count as equal."""
-MOST_ENTRIES = 2**31 - 1
-"""Largest number of entries of CSR rows in compiled code."""
+MOST_PLACES = 2**31 - 1
+"""Largest number of features and of stored entries of CSR rows, whose indices are int32 in compiled code."""
 MOST_DENSE_MB = 1000.0
 """Maximum size of a dense array created for sparse rows with many features."""
 
@@ -221,9 +221,9 @@ def csr_places(X):
 
     Raises ValueError if they do not fit.
     """
-    if X.nnz > MOST_ENTRIES:
+    if X.nnz > MOST_PLACES:
         message = (
-            f"Expected CSR rows with at most {MOST_ENTRIES:,} entries that are not 0, got {X.nnz:,}; use fewer rows."
+            f"Expected CSR rows with at most {MOST_PLACES:,} entries that are not 0, got {X.nnz:,}; use fewer rows."
         )
         raise ValueError(message)
     return X.indptr.astype(np.int32, copy=False), X.indices.astype(np.int32, copy=False)

@@ -134,7 +134,7 @@ def single_threaded_blas(n_jobs=None):
 
 
 def outside():
-    """Return the innermost frame outside klr_bench.
+    """Return the stack frame of the code that called klr_bench.
 
     In a thread of `parallel_map`, it is that of its caller.
     """
