@@ -225,6 +225,6 @@ def number_rows(papers: Iterable[Reproduction], table: str | None = None) -> Ite
                 setting = match.calibration.setting if match.calibration else ""
                 shown_by = match.cause.cause.shown_by if match.cause and match.cause.is_shown else ()
                 row += [match.verdict.value, why, match.reason, " ".join(shown_by), setting]
-                power = "" if not match.agrees or match.others is None else "no" if match.is_powerless else "yes"
+                power = "" if not match.agrees or match.others is None else "yes" if match.has_power else "no"
                 spread = {None: "", True: "compatible", False: "differs"}[match.spread_agrees]
                 yield [*row, match.kind.value, power, spread], match

@@ -13,6 +13,7 @@ from papers import reproductions
 
 from klr_bench.report.load import load_results
 from klr_bench.report.papers.scoreboard import AGREE, CALIBRATED, COMPARED, POWER, counts
+from klr_bench.report.statistics.paired import corrected_interval
 
 PROJECT = tomllib.loads((Path(__file__).resolve().parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 REPOSITORY = PROJECT.get("urls", {}).get("Repository", "")
@@ -43,8 +44,8 @@ def published(reference: Path) -> str:
     return (
         f"Of the published results that can be compared, {100 * agree:.0f}{NO_BREAK}% agree with ours; for "
         f"{_share(power)} of these, most other methods of the same table would not agree. For "
-        f"{100 * calibrated:.0f}{NO_BREAK}% of the results, a setting that the paper does not state was chosen to match"
-        " them."
+        f"{100 * calibrated:.0f}{NO_BREAK}% of the results, a setting was chosen to match them, because the paper states none"
+        " or another one."
     )
 
 
@@ -53,12 +54,13 @@ def _share(of_all: float) -> str:
 
 
 def svc(reference: Path) -> str:
-    """Return training time and accuracy of SVC compared with OSKL()."""
+    """Return training time and accuracy of SVC compared with OSKL(), online sparse kernel learning."""
     data = pd.read_csv(reference / "benchmark" / "peers.csv").dropna(subset="seconds")
     rows = data[data["method"] == "SVC"]
     return (
-        f"With default parameters, SVC takes {two_digits(rows['time_ratio'].median())} times as long as `OSKL()` on "
-        f"the same rows (median of {len(rows)} data sets), and its accuracy is {accuracy_beside_oskl(rows)}."
+        f"On {len(rows)} data sets, with {rows['n'].min():,.0f} to {rows['n'].max():,.0f} training rows, SVC takes "
+        f"{two_digits(rows['time_ratio'].median())} times as long as `OSKL()`, online sparse kernel learning (median, "
+        f"default parameters), and its accuracy is {accuracy_beside_oskl(rows)}."
         f"{busy(data)}"
     )
 
@@ -73,18 +75,24 @@ def boosting(reference: Path) -> str:
     means = means.dropna(subset=[(metric, name) for metric in metrics for name in ("klr", *names)])
     left_out = f" (of {n_all}; on the others, a fit failed)" if len(means) < n_all else ""
     losses = [
-        f"{np.exp(np.log(means['log_loss']['klr'] / means['log_loss'][name]).mean()):.2f} times the log loss of "
-        f"{BOOSTING[name]}"
-        for name in names
+        f"{_ratio(means['log_loss']['klr'] / means['log_loss'][name])} that of {BOOSTING[name]}" for name in names
     ]
     times = [two_digits((means["fit_time_s"]["klr"] / means["fit_time_s"][name]).median()) for name in names]
     untuned = ", which tuning would lower" if len(names) == 1 else ""
     usual = records.groupby(["dataset", "algorithm"])[["load"]].median()  # a few busy fits do not change the median
     return (
-        f"On {len(means)} data sets{left_out} with at most {records['n_train'].max():,.0f} training rows, `KLR()`, "
-        f"which tunes itself, has {' and '.join(losses)}{untuned} (geometric mean). It trains "
-        f"for {' and '.join(times)} times as long (median).{busy(usual)}"
+        f"`KLR()`, which tunes itself, was compared on {len(means)} tables{left_out} with up to "
+        f"{records['n_train'].max():,.0f} training rows. Its log loss is {' and '.join(losses)}{untuned} (geometric "
+        f"mean). It trains for {' and '.join(times)} times as long (median).{busy(usual)}"
     )
+
+
+def _ratio(ratios: pd.Series) -> str:
+    """Return the geometric mean of ratios, with its 95 % interval if that contains 1."""
+    logs = corrected_interval(np.log(ratios))
+    low, high = np.exp([logs.low, logs.high])
+    interval = f" (95{NO_BREAK}% interval {low:.2f} to {high:.2f})" if low < 1 < high else ""
+    return f"{np.exp(logs.mean):.2f} times{interval}"
 
 
 def install(_: Path) -> dict[str, str]:

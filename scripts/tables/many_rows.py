@@ -36,7 +36,7 @@ USES = {
     "PartitionedKLR": ("more than about 10,000 rows, no settings", "rows"),
     "KLR": ("no settings; from 10,000 rows on it tries PartitionedKLR and NystroemKLR, which takes longer", "rows"),
     "NystroemKLR": ("many rows whose classes vary slowly; dask", "rows, and the cube of the centers"),
-    "DualCDKLR": ("up to about 10,000 rows, known settings", "square of the rows"),
+    "DualCDKLR": ("known settings; ten thousands of rows take seconds, more take long", "square of the rows"),
 }
 """Purpose of each class of klr-bench, and what the time of a fit is proportional to."""
 SIZES = Axis("n", "Training rows", logarithmic=True)

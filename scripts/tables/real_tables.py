@@ -30,7 +30,7 @@ def _by_metric(folder: Path) -> tuple[dict[str, pd.DataFrame], pd.Series, Manife
     datasets = [name for name in manifest.config.datasets if name in means.index.get_level_values("dataset")]
     by_metric = {
         metric: means[metric].unstack().reindex(datasets)[[*manifest.config.algorithms]].dropna()
-        for metric in ("log_loss", "accuracy", "ece", "fit_time_s")
+        for metric in ("log_loss", "accuracy", "ece", "fit_time_s", "n_train")
     }
     return by_metric, means["n_support"].groupby("algorithm").median(), manifest
 
@@ -45,8 +45,10 @@ def real_tables(folder: Path) -> dict[str, str]:
     """Return average ranks, and KLR's log loss relative to those of other methods."""
     by_metric, n_support, manifest = _by_metric(folder)
     labels = {name: manifest.algorithm_label(name) for name in manifest.config.algorithms}
+    n = by_metric["n_train"][KLR]
+    size = f"Repeats: {manifest.config.repeats}. Training rows: {n.min():,.0f} to {n.max():,.0f}, median {n.median():,.0f}."
     return {
-        "table_ranks": f"{_ranks(by_metric, n_support, labels)}\nRepeats: {manifest.config.repeats}.",
+        "table_ranks": f"{_ranks(by_metric, n_support, labels)}\n{size}",
         "table_ratios": _ratios(by_metric["log_loss"], by_metric["fit_time_s"], labels),
     }
 

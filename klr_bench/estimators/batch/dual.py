@@ -226,7 +226,7 @@ def warm_path(blocks, signs, lams, shares, random, tol, max_iter, is_late=lambda
 class DualCDKLR(BatchKLR):
     r"""Kernel logistic regression by dual coordinate ascent.
 
-    Use it for up to about 10,000 scaled rows, if you know gamma and lam or search for them: it solves the problem to a
+    Use it for up to some 50,000 scaled rows, if you know gamma and lam or search for them: it solves the problem to a
     duality gap, which states how far the objective is from its minimum.  Every row becomes a support vector.  An epoch
     takes time O(n^2), or O(n^2 d) if the kernel values are not stored, and few are needed; `OSKL` is faster and has
     fewer support vectors.

@@ -44,9 +44,8 @@ OF_EACH_CLASS = 5
 class PartitionedKLR(Classifier):
     r"""Kernel logistic regression on parts of the rows, in time proportional to their number.
 
-    Use it for more than about 10,000 rows, where one model for all rows takes too long.  Time and memory are
-    proportional to the number of rows; features need no scaling, and the settings are chosen by validation, as by
-    `KLR`.
+    Use it for more than about 10,000 rows.  Time and memory are proportional to the number of rows; features need no
+    scaling, and the settings are chosen by validation, as by `KLR`.
 
     Parameters
     ----------

@@ -71,13 +71,13 @@ class Match:
 
     @property
     def has_power(self) -> bool:
-        """True if the numbers agree, but the published one does not agree with most other methods."""
-        return self.agrees and self.others is not None and 2 * self.others.agreeing < self.others.compared
+        """True if the numbers agree, in enough repeats, but the published one does not agree with most other methods."""
+        return self.agrees and self.others is not None and not self.is_weak
 
     @property
-    def is_powerless(self) -> bool:
-        """True if the numbers agree without power."""
-        return self.agrees and self.others is not None and not self.has_power
+    def is_common(self) -> bool:
+        """True if the numbers agree, and the published one also agrees with at least half of the other methods."""
+        return self.agrees and self.others is not None and 2 * self.others.agreeing >= self.others.compared
 
     @property
     def has_few_repeats(self) -> bool:
@@ -86,8 +86,8 @@ class Match:
 
     @property
     def is_weak(self) -> bool:
-        """True if the agreement shows little."""
-        return self.is_powerless or self.has_few_repeats
+        """True if the numbers agree without power."""
+        return self.is_common or self.has_few_repeats
 
     @property
     def is_calibrated(self) -> bool:

@@ -28,8 +28,8 @@ MEANINGS = {
     COMPARED: "numbers of methods, measured on the published data, without the numbers that are counted apart",
     AGREE: "the numbers agree exactly or statistically",
     POWER: "the published number agrees with our result for its method, but with fewer than half of our results for "
-    "the other methods in the same table, with the same data set, metric and settings; a number that agrees without "
-    f"power, or has no other method beside it, is marked by {WEAK_MARK}",
+    "the other methods in the same table, with the same data set, metric and settings, and if it agrees statistically, "
+    f"with at least {FEW_REPEATS} measured repeats; one that agrees without power is marked by {WEAK_MARK}",
     Verdict.EXACT.value: "the measured mean differs from the published one by at most half a unit of its last digit",
     Verdict.STATISTICAL.value: "the difference is at most two published standard deviations or two standard errors; if "
     "the paper prints no spread, the published number is in the 95 % prediction interval of the measured repeats, "
@@ -118,7 +118,7 @@ def mark_sentences(matches: Iterable[Match]) -> list[str]:
     sentences = []
     if (statistical := Verdict.STATISTICAL) in verdicts:
         sentences.append(f"~ {statistical.value}: {MEANINGS[statistical.value]}.")
-    if any(match.is_powerless for match in matches):
+    if any(match.is_common for match in matches):
         sentences.append(
             f"{WEAK_MARK} agrees without power: the published number agrees with at least half of our results for the "
             "other methods with the same data set, metric and settings, or there are none."

@@ -12,7 +12,7 @@ from klr_bench.report.papers.evidence import Group, Order, orders, spread_agrees
 from klr_bench.report.papers.match import Match
 from klr_bench.report.papers.model import Paper, PrintedTable
 from klr_bench.report.papers.scoreboard import mark_sentences
-from klr_bench.report.papers.verdicts import Kind, NotCompared, Verdict
+from klr_bench.report.papers.verdicts import Kind, NotCompared, Others, Verdict
 from klr_bench.results.variants import Variant
 from tests.report.papers.test_match import printed
 
@@ -139,4 +139,7 @@ def test_statistical_agreement_of_few_repeats_is_weak(n: int, few: bool) -> None
     marks = "\n".join(mark_sentences([judged]))
     assert ("° agrees statistically, but with fewer than 5 measured repeats." in marks) is few
     assert "*" not in marks
-    assert not replace(judged, verdict=Verdict.EXACT).has_few_repeats
+    others = Others(0, 4)
+    assert replace(judged, others=others).has_power is not few
+    exact = replace(judged, verdict=Verdict.EXACT, others=others)
+    assert (exact.has_few_repeats, exact.has_power) == (False, True)

@@ -190,7 +190,7 @@ def with_context(table: pd.DataFrame, content: Any) -> pd.DataFrame:
     table = table.assign(kind=kinds, others=others, agreeing=agreeing, spread=spreads)
     inferred = [name for numbers in content.get("inferred_spreads", []) for name in numbers["metric"]]
     agrees = table["verdict"].isin(["exact", "statistical"])
-    power = agrees & (2 * table["agreeing"] < table["others"])
+    power = agrees & (2 * table["agreeing"] < table["others"]) & ((table["verdict"] == "exact") | (table["n"] >= 5))
     return table.assign(inferred=table["metric"].isin(inferred), agrees=agrees, power=power)
 
 
