@@ -46,9 +46,10 @@ def real_tables(folder: Path) -> dict[str, str]:
     by_metric, n_support, manifest = _by_metric(folder)
     labels = {name: manifest.algorithm_label(name) for name in manifest.config.algorithms}
     n = by_metric["n_train"][KLR]
-    size = f"Repeats: {manifest.config.repeats}. Training rows: {n.min():,.0f} to {n.max():,.0f}, median {n.median():,.0f}."
+    rows = f"{n.min():,.0f} to {n.max():,.0f}, median {n.median():,.0f}"
+    ranked = _ranks(by_metric, n_support, labels)
     return {
-        "table_ranks": f"{_ranks(by_metric, n_support, labels)}\n{size}",
+        "table_ranks": f"{ranked}\nRepeats: {manifest.config.repeats}. Training rows: {rows}.",
         "table_ratios": _ratios(by_metric["log_loss"], by_metric["fit_time_s"], labels),
     }
 

@@ -52,8 +52,8 @@ class KLR(Classifier):
 
     It is the classifier to try first, if a fit may take seconds to minutes: the features need no scaling, kernel, width
     and penalty are chosen by validation, outliers are limited, and the probabilities have a low log loss.  On two
-    threads, 8,000 rows of 50 features take some seconds, and 100,000 rows about half a minute.  `OSKL` and `DualCDKLR` with
-    given settings are much faster.
+    threads, 8,000 rows of 50 features take some seconds, and 100,000 rows about half a minute.  `OSKL` and `DualCDKLR`
+    with given settings are much faster.
 
     Parameters
     ----------

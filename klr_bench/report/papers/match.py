@@ -71,7 +71,7 @@ class Match:
 
     @property
     def has_power(self) -> bool:
-        """True if the numbers agree, in enough repeats, but the published one does not agree with most other methods."""
+        """True if the numbers agree, in enough repeats, and the published one with fewer than half of other methods."""
         return self.agrees and self.others is not None and not self.is_weak
 
     @property
