@@ -44,8 +44,8 @@ def published(reference: Path) -> str:
     return (
         f"Of the published results that can be compared, {100 * agree:.0f}{NO_BREAK}% agree with ours; for "
         f"{_share(power)} of these, most other methods of the same table would not agree. For "
-        f"{100 * calibrated:.0f}{NO_BREAK}% of the results, a setting was chosen to match them, because the paper states "
-        "none or another one."
+        f"{100 * calibrated:.0f}{NO_BREAK}% of the results, a setting was chosen to match them, because the paper "
+        "states none or another one."
     )
 
 
