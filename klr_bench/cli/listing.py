@@ -9,12 +9,12 @@ from typing import Any
 
 from klr_bench.config import locations as config_files
 from klr_bench.errors import fail, nearest
+from klr_bench.instantiate import TARGET
 
 SHOWN = (*config_files.KINDS, "paper")
 """Kinds of files that `klr-bench show` prints."""
 LISTED = (*SHOWN, "metric", "figure")
 DIRECTIONS = {"higher": "; higher is better", "lower": "; lower is better", "": ""}
-TARGET = "_target_"
 INDENT = "  "
 LEAST_WIDTH = 40
 

@@ -15,7 +15,7 @@ from klr_bench.errors import fail, nearest
 GROUPS = ("experiment", "dataset", "algorithm", "parallel")
 """Groups of files that a run selects by keys such as dataset=magic; Hydra composes them."""
 KINDS = ("experiment", "dataset", "source", "algorithm")
-"""Groups of files that `klr-bench list` and `show` accept."""
+"""Groups of files that `klr-bench list` and `show` accept, beside papers, metrics and figures."""
 FILES = {"paper": "paper/*/paper.yaml"}
 """Patterns of files that users select by the name of the folder, keyed by kind."""
 

@@ -64,6 +64,11 @@ class Metric:
     compares: str = ""
     of: Callable[[Any], float | None] | None = None
 
+    @property
+    def of_machine(self) -> bool:
+        """True if the metric depends on the machine: a time, the memory, or the load."""
+        return self.unit in ("s", "min", "MB") or self.name == "load"
+
     def possible(self, value: float) -> bool:
         """Return True if the metric can have this value, with a tolerance for rounding errors.
 

@@ -18,13 +18,15 @@ import numpy as np
 
 from klr_bench.config.presentation import Presentation
 from klr_bench.instantiate import Parameters
+from klr_bench.metrics.labels import METRICS
 from klr_bench.metrics.metric import Metric
 from klr_bench.report.derived import with_derived
 from klr_bench.report.load import Results
 from klr_bench.report.manifest import Column, Manifest
 from klr_bench.results.variants import Variant
 
-TIMES = frozenset({"fit_time_s", "pass_time_s", "predict_time_s", "setup_time_s", "settled_s", "near_optimal_s"})
+TIMES = frozenset(name for name, metric in METRICS.items() if metric.unit == "s")
+"""Metrics that are times."""
 BUSY = 0.1
 """Share of CPU time used by other processes above which fit times are not comparable."""
 Row = dict[Hashable, Any]

@@ -35,8 +35,6 @@ ROPE = 0.01
 """Mean differences of rates up to one percentage point count as equivalent; other metrics have no such region."""
 MOST_LINES = 100
 """Maximum number of methods that are compared pairwise."""
-UNMARKED = {"load", "objective"}
-"""Metrics without marks, in addition to times and memory; methods may minimize objectives with different penalties."""
 
 
 @dataclass(frozen=True)
@@ -103,10 +101,11 @@ class Pair(NamedTuple):
 def is_marked(metric: Metric) -> bool:
     """Return True if the best value of a metric is marked in tables.
 
-    This excludes times, memory, and metrics without a better direction.
+    This excludes metrics of the machine or without a better direction, and the objective, because methods may minimize
+    objectives with different penalties.
     """
     stored = metric.stored and not metric.compares
-    return bool(metric.better) and stored and metric.unit not in ("s", "min", "MB") and metric.name not in UNMARKED
+    return bool(metric.better) and stored and not metric.of_machine and metric.name != "objective"
 
 
 def marks(

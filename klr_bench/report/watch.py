@@ -32,14 +32,13 @@ from klr_bench.files import regular, stamp_of
 from klr_bench.printing import error_message
 from klr_bench.report.page.content import experiment_part
 from klr_bench.report.page.html import SHARED, asset, fragment, layout, policy
+from klr_bench.results.archive import FILES
 from klr_bench.results.progress import SILENT_S, Progress, read_progress, standing
 
 LOOPBACK, ANY = "127.0.0.1", "0.0.0.0"
 ASSETS = {f"/assets/{name}": name for name in (*SHARED, "watch.js", "watch.css")}
 HTML, JSON, TEXT = "text/html; charset=utf-8", "application/json", "text/plain; charset=utf-8"
 TYPES = {"js": "text/javascript; charset=utf-8", "css": "text/css; charset=utf-8", "txt": TEXT}
-FILES = ("records.csv", "traces.csv", "reliability.csv", "rows.csv", "manifest.yaml")
-"""The files that a report reads."""
 INTERVAL_S, SHARE = 2.0, 0.05
 """During a run, the minimum number of seconds between two reports and the maximum share of a CPU that reports use."""
 LONGEST_LINE = 10**6

@@ -15,11 +15,12 @@ from typing import Any
 
 from klr_bench.errors import fail
 from klr_bench.files import read_checked_json, write_checked_json
+from klr_bench.metrics.labels import METRICS
 from klr_bench.printing import is_file_name, shortened, warn
 from klr_bench.results.record import FINISHED, Record
 from klr_bench.results.store import MAX_NOTE_LENGTH, Store, texts
 
-MACHINE_METRICS = ("fit_time_s", "pass_time_s", "predict_time_s", "peak_memory_mb", "load")
+MACHINE_METRICS = tuple(name for name, metric in METRICS.items() if metric.stored and metric.of_machine)
 """Metrics that depend on the machine and are therefore not compared."""
 ROUNDING = 1e-6
 """Relative and absolute tolerance for two values to count as equal."""

@@ -11,6 +11,7 @@ from typing import Annotated, Any, get_type_hints
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, PlainValidator, Strict, TypeAdapter
 
+from klr_bench.errors import MAX_MESSAGE_LENGTH
 from klr_bench.metrics.labels import CATALOG, METRICS, MOST
 from klr_bench.metrics.metric import Metric
 from klr_bench.printing import is_file_name, shortened
@@ -19,7 +20,7 @@ from klr_bench.results.variants import Variant, is_variant
 SCHEMA_VERSION = 2
 FINISHED = ("ok", "timeout")  # the next run retries cells with any other status
 STATUSES = (*FINISHED, "error", "killed")
-LONGEST_MESSAGE = 2000
+LONGEST_MESSAGE = MAX_MESSAGE_LENGTH
 """Maximum length of the message of a failed fit."""
 LONGEST_NAME = 200
 """Maximum length of the name of a host or CPU."""

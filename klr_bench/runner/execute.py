@@ -40,7 +40,7 @@ from klr_bench.runner.fit import failed_cell_file, run_cell, run_fold
 from klr_bench.runner.manifest import manifest
 from klr_bench.runner.plan import Cell, Fold, group_folds, is_current, plan_cells, select_shard
 from klr_bench.runner.prequential import remove_state, run_stream
-from klr_bench.runner.progress_file import Display, ProgressFile
+from klr_bench.runner.progress_file import LONGEST_SHOWN, Display, ProgressFile
 from klr_bench.runner.scores import ScoreStore
 from klr_bench.runner.validation import (
     check_data,
@@ -61,8 +61,6 @@ SCALED = {
     "auto": ", each scaled to mean 0 and standard deviation 1, or by its ranks if its tail is long",
 }
 """Printed descriptions of the scaling of features, which is fitted to the training rows of each split."""
-MAX_MESSAGE_LENGTH = 500
-"""Maximum number of characters printed of the message of a failed cell."""
 EDITED = "its source code or a metric's file has changed since the run was planned; run the same command again."
 """Message of a failed fold or cell whose key stands for other code."""
 TASKS_PER_WORKER = 4
@@ -350,13 +348,13 @@ class _Run:
         for note in self._rebuild():
             self.say(note)
         if self.failed_candidates:
-            cells = shortened(", ".join(self.failed_candidates), MAX_MESSAGE_LENGTH)
+            cells = shortened(", ".join(self.failed_candidates), LONGEST_SHOWN)
             advice = "Add force=true to compute all cells again."
             self.say(f"Another candidate was chosen where some have failed: {cells}. {advice}", style="yellow")
         for record in self.outcome.failed:
             method = f"{record.algorithm} {variant_text(record.variant)}".strip()
             text = f"{record.status}: {method} on {record.dataset}, repeat {record.repeat}: {record.message}"
-            self.console.print(shortened(text, MAX_MESSAGE_LENGTH), style="red")
+            self.console.print(shortened(text, LONGEST_SHOWN), style="red")
         records = Path(self.config.results_dir) / self.config.name / "records.csv"
         self.say(f"{self._count()}; {seconds:.1f} s. Results: {records}")
         if self.outcome.failed:

@@ -39,7 +39,7 @@ INTERVAL_S, SHARE = 1.0, 0.05
 """Minimum seconds between two writes of the file, and the maximum fraction of time spent on writing."""
 END_TIMEOUT_S = 5.0
 """Maximum seconds to wait for an unresponsive disk at the end of a run."""
-MAX_MESSAGE_LENGTH = 500
+LONGEST_SHOWN = 500
 """Maximum number of characters of a message."""
 PLAIN_INTERVAL_S = 5.0
 """Minimum seconds between two progress lines on a console that is not a terminal."""
@@ -164,7 +164,7 @@ class ProgressFile:
 
 
 def _truncate(text: str) -> str:
-    return shortened(printable(text), MAX_MESSAGE_LENGTH)
+    return shortened(printable(text), LONGEST_SHOWN)
 
 
 class Display:

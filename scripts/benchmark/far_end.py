@@ -6,7 +6,6 @@ therefore that of the driver.
 """
 
 import heapq
-import resource
 import tempfile
 import time
 from collections import deque
@@ -22,6 +21,7 @@ from rich.console import Console
 from klr_bench import runner
 from klr_bench.config import locations as config_files
 from klr_bench.config.resolve import validate
+from klr_bench.metrics.clock import peak_memory_mb
 from klr_bench.results.record import CellFile, Record
 from klr_bench.results.store import Store
 
@@ -103,7 +103,7 @@ def measure(output, n_cells=100_000):
             "rebuild_s": rebuild,
             "again_s": time.perf_counter() - started,
             "folder_mb": sum(path.stat().st_size for path in place.rglob("*") if path.is_file()) / 2**20,
-            "peak_memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+            "peak_memory_mb": peak_memory_mb(),
         }
 
 

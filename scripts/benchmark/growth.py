@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import resource
-
 import matplotlib as mpl
 import numpy as np
 from timing import ONE_PASS, noise, once
 
 from klr_bench import OSKL
+from klr_bench.metrics.clock import peak_memory_mb
 
 
 def measure(output):
@@ -25,7 +24,7 @@ def measure(output):
                 "support_vectors": learner.n_support_,
                 "fit_s": seconds,
                 "ns_a_pair": seconds / (n * learner.n_support_ / 2) * 1e9,
-                "peak_memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+                "peak_memory_mb": peak_memory_mb(),
                 "support_mb": learner.support_vectors_.nbytes / 2**20,
             }
         )

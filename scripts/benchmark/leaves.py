@@ -51,7 +51,7 @@ FILES = (("X", np.float32, (ROWS, D)), ("y", np.int8, (ROWS,)))
 
 
 def generated(random, n):
-    """Return rows of 54 features, and their classes, which depend on three of them."""
+    """Return rows of D features, and their classes, which depend on three of them."""
     X = random.random((n, D), dtype=np.float32)
     f = np.sin(9 * X[:, 0]) * np.cos(9 * X[:, 1]) + 0.5 * np.sin(6 * X[:, 2])
     return X, (f + 0.1 * random.standard_normal(n) > 0).astype(np.int8)

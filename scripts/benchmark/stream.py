@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
 import tempfile
@@ -19,6 +18,7 @@ from sklearn.datasets import load_svmlight_file
 from timing import once
 
 from klr_bench import stream
+from klr_bench.metrics.clock import peak_memory_mb
 
 MEGABYTES = int(os.environ.get("KLR_BENCH_STREAM_MB", "300"))
 CLASSES = [-1, 1]
@@ -86,14 +86,6 @@ def read(reader, path):
     return sum(len(y) for _, y in rows)
 
 
-def peak():
-    """Return the peak memory of this process in MB (Linux).
-
-    ru_maxrss is not used, because it may be inherited from the parent process.
-    """
-    return int(re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())[1]) / 1024
-
-
 def main(reader, path):
     """Print time and memory of one reader for a file, after a warm-up."""
     with tempfile.TemporaryDirectory() as folder:
@@ -101,14 +93,14 @@ def main(reader, path):
         with path.open("rb") as file:
             short.write_bytes(b"".join(file.readline() for _ in range(100)))
         read(reader, short)
-    before = peak()
+    before = peak_memory_mb()
     seconds, n_rows = once(lambda: read(reader, path))
     result = {
         "rows": n_rows,
         "seconds": seconds,
         "rows_a_s": n_rows / seconds,
         "mb_a_s": path.stat().st_size / seconds / 1e6,
-        "memory_mb": peak() - before,
+        "memory_mb": peak_memory_mb() - before,
     }
     print(json.dumps(result))
 

@@ -17,10 +17,10 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from stream import peak
 from timing import once
 
 from klr_bench import stream
+from klr_bench.metrics.clock import peak_memory_mb
 
 ROWS = int(os.environ.get("KLR_BENCH_STREAM_ROWS", "2000000"))
 D, DISTINCT = 20, 200_000
@@ -114,4 +114,6 @@ def vowpal(path):
 
 if __name__ == "__main__":
     seconds, result = once(lambda: {"reading": reading, "vowpal": vowpal}[sys.argv[1]](Path(sys.argv[2])))
-    print(json.dumps({"seconds": seconds, "memory_mb": peak()} | {k: v for k, v in result.items() if k != "n"}))
+    print(
+        json.dumps({"seconds": seconds, "memory_mb": peak_memory_mb()} | {k: v for k, v in result.items() if k != "n"})
+    )

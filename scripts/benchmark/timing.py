@@ -21,12 +21,7 @@ ONE_PASS = {"n_epochs": 1, "shuffle": False}
 def best(function, repeats=5):
     """Return the shortest of several times in seconds, after a warm-up call."""
     function()
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        function()
-        times.append(time.perf_counter() - start)
-    return min(times)
+    return min(once(function)[0] for _ in range(repeats))
 
 
 def once(function):

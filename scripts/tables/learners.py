@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pandas as pd
-from methods import OURS, winners
+from methods import LAST_ALONE, OURS, label_of, results_and_means, winners
 
 from klr_bench.report.labels import column_label
-from klr_bench.report.load import read_results
 from klr_bench.report.render.document import Grid, pipe_table
 
 SIZES = {10: 414, 4: 962, 2: 1821, 1: 3443}
@@ -19,17 +18,14 @@ SHOWN = (SIZES[10], SIZES[1])
 """Sizes in the table."""
 NEAR = {"alma": SIZES[1]}
 """Learners of `budget_all` without a budget, with the size in SIZES closest to their own."""
-LAST_ALONE = ("bsgd_merging", "fogd")
-"""Learners of `budget_all` without an averaged classifier."""
 LARGE = 2000
 """Smallest number of training rows for a comparison of times."""
 
 
 def defaults(folder: Path) -> dict[str, str]:
     """Return the summary of the experiment `defaults`, and the best methods of each data set."""
-    results = read_results(folder)
-    records, manifest = results.records, results.manifest
-    means = records[records["status"] == "ok"].groupby(["dataset", "algorithm"]).mean(numeric_only=True)
+    results, means = results_and_means(folder)
+    manifest, means = results.manifest, means.droplevel("variant")
     labels = {name: manifest.dataset_label(name) for name in manifest.config.datasets}
     names = {name: manifest.algorithm_label(name) for name in OURS}
     return {"verdict": pipe_table(_verdict(means, labels, names))} | winners(folder)
@@ -53,26 +49,18 @@ def _verdict(means: pd.DataFrame, labels: Mapping[str, str], names: Mapping[str,
                 f"{taken.median():.2f}",
             ]
         )
-    head = [
-        "",
-        "at most 1 point below SVC",
-        "largest difference, points",
-        "log loss at most 1.15 x LR's",
-        "time / SVC's",
-    ]
-    return Grid(head, rows)
+    head = ["at most 1 point below SVC", "largest difference, points", "log loss at most 1.15 x LR's", "time / SVC's"]
+    return Grid(["", *head], rows)
 
 
 def budget_all(folder: Path) -> dict[str, str]:
     """Return the mean accuracies of the last and averaged classifier of learners with a budget."""
-    results = read_results(folder)
-    records = results.records[results.records["status"] == "ok"]
+    results, all_means = results_and_means(folder)
     lines: dict[str, dict[tuple[str, int], str]] = {}
-    for (dataset, algorithm, variant), group in records.groupby(["dataset", "algorithm", "variant"], sort=False):
-        settings, means = dict(variant), group.mean(numeric_only=True)
-        sizes = [size for size in (settings.get("budget"), settings.get("n_components"), NEAR.get(algorithm)) if size]
-        sizes = sizes or [SIZES[settings["G"]]] if "G" in settings else sizes or [*SIZES.values()]
-        label = results.manifest.algorithm_label(algorithm) + (", refit" if settings.get("refit") else "")
+    for (dataset, algorithm, variant), means in all_means.iterrows():
+        sizes = [size for size in (variant.get("budget"), variant.get("n_components"), NEAR.get(algorithm)) if size]
+        sizes = sizes or [SIZES[variant["G"]]] if "G" in variant else sizes or [*SIZES.values()]
+        label = label_of(results.manifest, algorithm, variant)
         last, average = means["last_accuracy"], means["accuracy"]
         both = (average, math.nan) if algorithm in LAST_ALONE else (last, average)
         text = " / ".join("-" if math.isnan(accuracy) else f"{100 * accuracy:.1f}" for accuracy in both)
@@ -85,9 +73,8 @@ def budget_all(folder: Path) -> dict[str, str]:
 
 def mistakes(folder: Path) -> dict[str, str]:
     """Return the table of mean mistake rates in percent, with one row per learner."""
-    results = read_results(folder)
-    records = results.records[results.records["status"] == "ok"]
-    means = records.groupby(["algorithm", "variant", "dataset"], sort=False)["mistake_rate"].mean().unstack(sort=False)
+    results, means = results_and_means(folder)
+    means = means["mistake_rate"].unstack("dataset", sort=False)
     labels = [column_label(results.manifest.presentation(name), variant) for name, variant in means.index]
     rates = [[f"{100 * rate:.1f}" for rate in line] for line in means.to_numpy()]
     rows = [[label, *line] for label, line in zip(labels, rates, strict=True)]

@@ -48,8 +48,7 @@ AXES = (
 
 def many_rows(folder: Path) -> dict[str, str]:
     """Return the tables of log loss and seconds, of predictions, and of when to use which class."""
-    if (data := _read(folder, "many_rows")) is None:
-        return dict.fromkeys(("many_rows", "when", "prediction"), _not_measured("many_rows"))
+    data = pd.read_csv(folder / "many_rows.csv")
     picture = f"![Log loss and seconds of fits against the number of training rows]({PICTURE})"
     tables = [_losses(str(name), rows) for name, rows in data.groupby("dataset", sort=False)]
     notes = (
@@ -65,16 +64,6 @@ def many_rows(folder: Path) -> dict[str, str]:
         ),
         "prediction": _prediction(data),
     }
-
-
-def _read(folder: Path, part: str) -> pd.DataFrame | None:
-    """Return the results of a part of scripts/benchmark, or None before it is measured."""
-    file = folder / f"{part}.csv"
-    return pd.read_csv(file) if file.exists() else None
-
-
-def _not_measured(part: str) -> str:
-    return f"Not measured yet: `python scripts/benchmark {part}`."
 
 
 def _row(cells: dict[tuple[str, object], str], method: str, places: Iterable[object]) -> list[str]:
@@ -105,9 +94,8 @@ def _prediction(data: pd.DataFrame) -> str:
 
 
 def rows_figure(folder: Path) -> dict[str, bytes]:
-    """Return a picture of loss and seconds against the number of rows, once measured."""
-    if (data := _read(folder, "many_rows")) is None:
-        return {}
+    """Return a picture of loss and seconds against the number of rows."""
+    data = pd.read_csv(folder / "many_rows.csv")
     names = list(data["dataset"].unique())
     with mpl.rc_context({**STYLE, "figure.facecolor": "white"}):
         figure = Figure(figsize=(7.2, 2.7 * len(names) + 0.6), layout="constrained")
@@ -124,9 +112,7 @@ def rows_figure(folder: Path) -> dict[str, bytes]:
 
 def leaves(folder: Path) -> dict[str, str]:
     """Return rates of PartitionedKLR on a mapped file, and an estimate for 10^9 rows."""
-    if (data := _read(folder, "leaves")) is None:
-        return {"leaves": _not_measured("leaves")}
-    row = data.iloc[0]
+    row = pd.read_csv(folder / "leaves.csv").iloc[0]
     partitions, threads, levels = (row[name] for name in ("partitions", "threads", "levels"))
     projected, deeper = row["n"] * partitions, levels + math.log2(ROWS / row["n"])
     order = row["n"] / row["order_s"]
@@ -154,8 +140,7 @@ def leaves(folder: Path) -> dict[str, str]:
 
 def file_fit(folder: Path) -> dict[str, str]:
     """Return a sentence on the fit to a file that is larger than the memory limit."""
-    if (data := _read(folder, "leaves")) is None:
-        return {"file_fit": _not_measured("leaves")}
+    data = pd.read_csv(folder / "leaves.csv")
     row = data.iloc[0]
     return {
         "file_fit": (

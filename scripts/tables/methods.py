@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
@@ -11,9 +12,10 @@ import pandas as pd
 from markup import table, two_digits
 
 from klr_bench.report.load import Results, read_results
+from klr_bench.report.manifest import Manifest
 from klr_bench.report.statistics.across import ranks, wilcoxon
 
-LEVEL = 0.05
+SIGNIFICANT = 0.05
 """Two methods differ significantly if Wilcoxon's p-value, adjusted by Holm, is smaller."""
 ABOUT = 250
 """Approximate number of selected features in the table of feature selection."""
@@ -22,6 +24,8 @@ BUDGET = 414
 TITLES = {"magic": "MAGIC", "adult": "Adult", "ijcnn1": "IJCNN1", "cod_rna": "cod-rna", "covtype": "Covertype"}
 OURS = ("oskl_default", "auxiliary_default", "dcd_default", "prototype_default")
 OTHERS = ("gradient_boosting", "lr_linear", "svc")
+LAST_ALONE = ("bsgd_merging", "fogd")
+"""Learners of `budget_all` without an averaged classifier."""
 SHOWN = 8
 """Number of learners in the table of small data."""
 
@@ -41,7 +45,7 @@ def choose(reference: Path) -> dict[str, str]:
 
 
 @cache
-def _results(folder: Path) -> tuple[Results, pd.DataFrame]:
+def results_and_means(folder: Path) -> tuple[Results, pd.DataFrame]:
     """Return the results of an experiment and the means of successful fits over the repeats."""
     results = read_results(folder)
     records = results.records[results.records["status"] == "ok"]
@@ -50,7 +54,12 @@ def _results(folder: Path) -> tuple[Results, pd.DataFrame]:
 
 def means_of(folder: Path) -> pd.DataFrame:
     """Return the means of successful fits over the repeats, by data set, algorithm and variant."""
-    return _results(folder)[1]
+    return results_and_means(folder)[1]
+
+
+def label_of(manifest: Manifest, algorithm: str, variant: Mapping[str, object]) -> str:
+    """Return the label of a learner with a budget."""
+    return manifest.algorithm_label(algorithm) + (", refit" if variant.get("refit") else "")
 
 
 def _number(value: float, form: str) -> str:
@@ -63,7 +72,7 @@ def _percent(value: float) -> str:
 
 def _support(folder: Path) -> str:
     """Return results of learners whose number of support vectors depends on the data."""
-    results, means = _results(folder)
+    results, means = results_and_means(folder)
     rows = []
     for dataset in ("magic", "adult"):
         for (_, algorithm, variant), values in means.loc[[dataset]].iterrows():
@@ -85,17 +94,16 @@ def _support(folder: Path) -> str:
 
 def _fixed_budget(folder: Path) -> str:
     """Return the learners with a budget on MAGIC, sorted by accuracy of the last classifier."""
-    results, means = _results(folder)
+    results, means = results_and_means(folder)
     rows = []
     for (_, algorithm, variant), values in means.loc[["magic"]].iterrows():
         if BUDGET not in (variant.get("budget"), variant.get("n_components")):
             continue
-        label = results.manifest.algorithm_label(algorithm) + (", refit" if variant.get("refit") else "")
-        alone = algorithm in ("bsgd_merging", "fogd")  # they have no averaged classifier
+        alone = algorithm in LAST_ALONE
         last = values["accuracy"] if alone else values["last_accuracy"]
         rows.append(
             [
-                label,
+                label_of(results.manifest, algorithm, variant),
                 f"`{algorithm}`",
                 last,
                 "-" if alone else _percent(values["accuracy"]),
@@ -110,7 +118,7 @@ def _fixed_budget(folder: Path) -> str:
 
 def _endless(folder: Path) -> str:
     """Return the progressive results of learners on Covertype, in the order of its file."""
-    results, means = _results(folder)
+    results, means = results_and_means(folder)
     rows = []
     for (_, algorithm, variant), values in means.iterrows():
         kind = {True: ", average", False: ", last"}.get(variant.get("average"), "")
@@ -131,7 +139,7 @@ def _endless(folder: Path) -> str:
 
 def _probabilities(folder: Path) -> str:
     """Return log loss and calibration of default estimators, means over complete data sets."""
-    results, means = _results(folder)
+    results, means = results_and_means(folder)
     measured = means.reset_index("variant", drop=True)[["log_loss", "ece"]].unstack("algorithm")
     names = [*OURS, *(name for name in OTHERS if name != "svc")]
     complete = measured[[(metric, name) for metric in ("log_loss", "ece") for name in names]].dropna()
@@ -151,7 +159,7 @@ def _probabilities(folder: Path) -> str:
 
 def _each(folder: Path, dataset: str, by: str) -> str:
     """Return all learners of an experiment on a data set, the best first."""
-    results, means = _results(folder)
+    results, means = results_and_means(folder)
     ordered = means.loc[[dataset]].sort_values([by, "accuracy"], ascending=[by == "log_loss", False])
     columns = {
         "accuracy": ("accuracy, %", _percent),
@@ -174,7 +182,7 @@ def _each(folder: Path, dataset: str, by: str) -> str:
 
 def _selected(folder: Path) -> str:
     """Return the fit of each learner whose number of features is closest to ABOUT."""
-    results, means = _results(folder)
+    results, means = results_and_means(folder)
     rows = []
     for algorithm, values in means.groupby("algorithm", sort=False):
         nearest = values.iloc[(values["n_selected"] - ABOUT).abs().argmin()]
@@ -194,11 +202,11 @@ def _selected(folder: Path) -> str:
 
 def _small(folder: Path) -> str:
     """Return the average ranks over many small data sets, sorted by accuracy."""
-    results, means = _results(folder)
+    results, means = results_and_means(folder)
     means = means.reset_index("variant", drop=True)
     accuracy = means["accuracy"].unstack("algorithm").dropna(axis=1)
     rank = pd.Series(ranks(accuracy), accuracy.columns).sort_values()
-    alike = pd.Series(wilcoxon(accuracy).p_holm[accuracy.columns.get_loc(rank.index[0])], accuracy.columns) >= LEVEL
+    p = pd.Series(wilcoxon(accuracy).p_holm[accuracy.columns.get_loc(rank.index[0])], accuracy.columns)
     losses = means["log_loss"].unstack("algorithm").dropna(axis=1)
     of_loss = pd.Series(ranks(-losses), losses.columns)
     middle = means.groupby("algorithm")[["n_support", "fit_time_s"]].median()
@@ -207,7 +215,7 @@ def _small(folder: Path) -> str:
             results.manifest.algorithm_label(name),
             f"`{name}`",
             f"{rank[name]:.1f}",
-            "no" if alike[name] else "yes",
+            "yes" if p[name] < SIGNIFICANT else "no",
             _number(of_loss.get(name, math.nan), ".1f"),
             _number(middle.loc[name, "n_support"], ",.0f"),
             f"{1000 * middle.loc[name, 'fit_time_s']:.1f}",
@@ -220,7 +228,7 @@ def _small(folder: Path) -> str:
 
 def winners(folder: Path) -> dict[str, str]:
     """Return the table of the data sets on which each default estimator is the best."""
-    results, means = _results(folder)
+    results, means = results_and_means(folder)
     means = means.reset_index("variant", drop=True)
     accuracy, loss, time = (means[metric].unstack("algorithm") for metric in ("accuracy", "log_loss", "fit_time_s"))
     names = [*OURS, *OTHERS]

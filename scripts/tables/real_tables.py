@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from comparison import Point, scatter
 from markup import table, two_digits
+from methods import SIGNIFICANT
 
 from klr_bench.config.presentation import LookConfig
 from klr_bench.report.load import read_results
@@ -15,7 +16,6 @@ from klr_bench.report.manifest import Manifest
 from klr_bench.report.statistics.across import friedman, nemenyi, ranks, wilcoxon
 from klr_bench.report.statistics.paired import corrected_interval
 
-LEVEL = 0.05
 KLR = "klr"
 PLAIN = LookConfig(color="black", marker="x")
 """Look of a method whose file has none."""
@@ -79,7 +79,7 @@ def _ranks(by_metric: dict[str, pd.DataFrame], n_support: pd.Series, labels: dic
             [
                 labels[name],
                 f"{rank[name]:.2f}",
-                "yes" if p[name] < LEVEL else "no",
+                "yes" if p[name] < SIGNIFICANT else "no",
                 f"{of_accuracy[name]:.2f}",
                 f"{100 * accuracy[name].mean():.1f}",
                 f"{mean:.1f} [{low:.1f}, {high:.1f}]",

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pandas as pd
+from markup import two_digits
+from methods import TITLES
 
 from klr_bench.report.labels import pluralize
 from klr_bench.report.load import load_results
 from klr_bench.report.render.document import Grid, pipe_table
 
-TITLES = {"magic": "MAGIC", "adult": "a9a", "ijcnn1": "IJCNN1"}
-"""Titles of data sets in the table of speed."""
 LEARNERS = {"budget_oskl": "OSKL with a budget", "fogd": "FOGD", "arow": "AROW", "vowpal_wabbit": "Vowpal Wabbit"}
 """Titles of the learners on streams."""
 
@@ -42,13 +42,12 @@ def how_long(folder: Path) -> dict[str, str]:
 def duration(seconds: float) -> str:
     """Return a duration with two significant digits in a suitable unit."""
     unit, size = next(pair for pair in (("h", 3600), ("min", 60), ("s", 1), ("ms", 1e-3)) if seconds >= pair[1])
-    value = seconds / size
-    return f"{value:.0f} {unit}" if value >= 10 else f"{value:.1f} {unit}"
+    return f"{two_digits(seconds / size)} {unit}"
 
 
 def _columns(data: pd.DataFrame, columns: Mapping[str, tuple[str, str]]) -> str:
     """Return formatted columns as a table; missing values are dashes."""
-    data = data.replace("cod_rna", "cod-rna")
+    data = data.replace(TITLES)
     flags = data.select_dtypes(bool).columns
     data[flags] = data[flags].map({True: "yes", False: "no"}.get)
     rows = [

@@ -1,4 +1,4 @@
-"""Storage for rows that arrive in chunks, in arrays that double their capacity when full."""
+"""Storage, layout and sampling of rows."""
 
 from __future__ import annotations
 

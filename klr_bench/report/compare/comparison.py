@@ -16,7 +16,7 @@ from klr_bench.metrics.labels import METRICS
 from klr_bench.metrics.metric import Metric
 from klr_bench.parsing import check_choice
 from klr_bench.report.compare import differences
-from klr_bench.report.compare.differences import is_equal, is_machine_metric
+from klr_bench.report.compare.differences import is_equal
 from klr_bench.report.compare.runs import MethodKey, Pairing, Run, pairing_of, read_two
 from klr_bench.report.labels import join_names
 from klr_bench.report.measured import BUSY, UNKNOWN, Conditions, Entry, Row, conditions_of
@@ -128,7 +128,7 @@ def compare(first: Path, second: Path, columns: Sequence[str] | None = None) -> 
     tested = [number for number in numbers if number.p_raw is not None]
     for metric in dict.fromkeys(number.metric for number in tested):
         of_metric = [number for number in tested if number.metric == metric]
-        for number, p in zip(of_metric, holm(np.array([run_a.p_raw for run_a in of_metric])).tolist(), strict=True):
+        for number, p in zip(of_metric, holm(np.array([number.p_raw for number in of_metric])).tolist(), strict=True):
             number.p = p
     return Comparison(
         run_a,
@@ -180,7 +180,7 @@ def _number(
     if number.first.mean is None or number.second.mean is None or (pairing.kind == "paired" and not both):
         return number
     number.difference = number.first.mean - number.second.mean
-    if is_machine_metric(metric):
+    if metric.of_machine:
         number.outcome = Outcome.MACHINE
         if comparable and metric.unit != "percent" and number.second.mean:
             number.ratio = number.first.mean / number.second.mean

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from klr_bench.errors import sanitize
-from klr_bench.metrics.metric import Metric
 from klr_bench.report.compare.runs import Pairing, Run, cells_of_both, flat
 from klr_bench.report.labels import NONE, join_names
 from klr_bench.report.measured import conditions_of
@@ -154,11 +153,6 @@ def compare_cells(first: Run, second: Run, pairings: Mapping[str, Pairing]) -> C
     return cells
 
 
-def is_machine_metric(metric: Metric | None) -> bool:
-    """Return True if a metric depends on the machine: a time, the memory, or the load."""
-    return metric is not None and (metric.unit in ("s", "min", "MB") or metric.name == "load")
-
-
 def is_equal(first: float, second: float) -> bool:
     """Return True if two values are equal up to rounding, or both are missing."""
     return (math.isnan(first) and math.isnan(second)) or math.isclose(first, second, rel_tol=ROUNDING, abs_tol=ROUNDING)
@@ -167,7 +161,8 @@ def is_equal(first: float, second: float) -> bool:
 def _measured(run: Run) -> set[str]:
     frame, metrics = run.results.records, run.manifest.metrics
     names = [name for name in frame.columns if name in metrics or name not in COLUMNS]
-    return {name for name in names if not is_machine_metric(metrics.get(name)) and frame[name].notna().any()}
+    of_machine = {name for name, metric in metrics.items() if metric.of_machine}
+    return {name for name in names if name not in of_machine and frame[name].notna().any()}
 
 
 def _unmatched(run: Run, other: Run) -> Counter[str]:

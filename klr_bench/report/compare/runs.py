@@ -129,11 +129,14 @@ def pairing_of(dataset: str, first: Run, second: Run) -> Pairing:
     reasons = {
         "no repeat is in both": not pairs,
         "not all records have a seed": any(math.isnan(seed) for pair in seeds for seed in pair),
-        "the seeds differ": any(cell_a != cell_b for cell_a, cell_b in seeds),
+        "the seeds differ": any(seed_a != seed_b for seed_a, seed_b in seeds),
         "the splits differ": splits[0] != splits[1],
         "the data differ": first.row_settings(dataset) != second.row_settings(dataset),
         "the numbers of rows or columns differ": any(
-            cell_a[size] != two[size] for cell_a, two in pairs for size in SIZES if cell_a[size] > 0 and two[size] > 0
+            cell_a[size] != cell_b[size]
+            for cell_a, cell_b in pairs
+            for size in SIZES
+            if cell_a[size] > 0 and cell_b[size] > 0
         ),
     }
     because = next((reason for reason, applies in reasons.items() if applies), "")
