@@ -52,7 +52,7 @@ def expanded(path: str) -> Path:
         fail(f"{sanitize(path)}: the user {user[1:]!r} has no home folder. If this is a file name, write ./{user}.")
 
 
-def matching(path: Path) -> list[Path]:
+def glob_files(path: Path) -> list[Path]:
     """Return a list of the files that match a glob pattern, or of just the path itself."""
     if path.exists() or not glob.has_magic(str(path)):
         return [path]

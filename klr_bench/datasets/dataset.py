@@ -25,7 +25,7 @@ from klr_bench.datasets.parsed import load_or_parse
 from klr_bench.datasets.readers import READER_VERSION, TABLE_VERSION, Arrays, Reading, compact, read
 from klr_bench.datasets.readers.recognize import check_text
 from klr_bench.errors import KlrBenchError, fail, sanitize
-from klr_bench.files import expanded, matching, no_file
+from klr_bench.files import expanded, glob_files, no_file
 from klr_bench.instantiate import TARGET, Parameters
 from klr_bench.printing import to_file_name
 from klr_bench.results.keys import content_hash, source_hash
@@ -251,7 +251,7 @@ def _own_files(config: DatasetConfig) -> list[Path]:
         if not getattr(source, key):
             continue
         pattern = expanded(getattr(source, key)).absolute()
-        for path in (matching(pattern) if config.is_stream else []) or [pattern]:
+        for path in (glob_files(pattern) if config.is_stream else []) or [pattern]:
             fault = no_file(path) or ("is empty" if path.stat().st_size == 0 else None)
             if fault:
                 fail(f"data.{key}: {sanitize(path, 1000)} {fault}; expected a file with LIBSVM or CSV text.")

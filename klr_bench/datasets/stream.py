@@ -27,7 +27,7 @@ from klr_bench.datasets.readers.chunks import Chunk, rechunk
 from klr_bench.datasets.readers.recognize import check_text, detect_format
 from klr_bench.datasets.stream_cache import DamagedCacheError, Scan, StreamCache
 from klr_bench.errors import KlrBenchError, fail, sanitize
-from klr_bench.files import expanded, is_encoding, matching
+from klr_bench.files import expanded, glob_files, is_encoding
 
 logger = logging.getLogger(__name__)
 
@@ -174,7 +174,7 @@ def _checked_classes(classes: Any) -> NDArray[Any]:
 
 def _files(path: Paths) -> list[Path]:
     if isinstance(path, str | Path):
-        files = matching(expanded(str(path)))
+        files = glob_files(expanded(str(path)))
     else:
         files = [file for entry in path for file in _files(entry)]
     if not files:

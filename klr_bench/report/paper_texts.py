@@ -11,17 +11,9 @@ from klr_bench.report.labels import NONE, PLUS_MINUS, UNITS
 from klr_bench.report.measured import Entry
 from klr_bench.report.papers.match import Match
 from klr_bench.report.papers.model import SCALES, Printed
+from klr_bench.report.papers.reading import FACTS
 from klr_bench.report.papers.verdicts import CALIBRATED_MARK
 from klr_bench.results.variants import value_text, variant_text
-
-FACT_TITLES = {
-    "n_train": "Training rows",
-    "n_test": "Test rows",
-    "n_examples": "Rows",
-    "n_features": "Features",
-    "nnz_per_instance": "Non-zero per row",
-    "lam": "lambda / lambda_max",
-}
 
 
 def part_text(line: Printed, part: str) -> str:
@@ -33,7 +25,7 @@ def part_text(line: Printed, part: str) -> str:
     if part == "dataset":
         return line.dataset
     if part == "metric":
-        title = METRICS[line.metric].title if line.algorithm else FACT_TITLES[line.metric]
+        title = METRICS[line.metric].title if line.algorithm else FACTS[line.metric][0]
         return title + (UNITS[line.unit].head if line.unit in UNITS else "")
     if part == "params":
         return variant_text(line.params)

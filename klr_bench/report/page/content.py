@@ -43,7 +43,6 @@ MACHINE = {
 }
 OVER_DATA_SETS = ("rank_time", "critical_difference")
 """Figures on the page of an experiment that ranks methods over data sets."""
-COLORS = 64  # of a picture on a page
 THUMBNAIL = 160, 90
 """Width and height of the drawing on a card."""
 MEDIA = {"svg": "image/svg+xml", "png": "image/png"}
@@ -338,6 +337,6 @@ def _picture(file: str, content: bytes) -> tuple[str, str]:
     stem, _, kind = file.rpartition(".")
     if kind == "png":
         smaller = io.BytesIO()
-        Image.open(io.BytesIO(content)).convert("RGB").quantize(COLORS).save(smaller, "png", optimize=True)
+        Image.open(io.BytesIO(content)).convert("RGB").quantize(64).save(smaller, "png", optimize=True)
         content = smaller.getvalue()
     return stem.replace("_", " "), f"data:{MEDIA[kind]};base64,{base64.b64encode(content).decode()}"

@@ -34,8 +34,15 @@ UNITS = {"percent": ("percent", "fraction"), "count": ("count",), "s": ("s", "mi
 """Accepted printed units per unit of a metric; other metrics have the unit "fraction" or none."""
 LARGEST_TABLES = 10**7
 """The largest accepted size of tables.csv in bytes, enough for 100,000 numbers."""
-FACTS = ("n_train", "n_test", "n_features", "n_examples", "nnz_per_instance", "lam")
-"""Properties of data sets, which tables.csv gives in rows without an algorithm."""
+FACTS = {
+    "n_train": ("Training rows", "{} training rows"),
+    "n_test": ("Test rows", "{} test rows"),
+    "n_examples": ("Rows", "{} rows"),
+    "n_features": ("Features", "{} features"),
+    "nnz_per_instance": ("Non-zero per row", "{} non-zero entries per row"),
+    "lam": ("lambda / lambda_max", "lambda = {} lambda_max"),
+}
+"""Titles and phrases of properties of data sets, which tables.csv gives in rows without an algorithm."""
 KERNEL = ("kernel", "gamma", "degree", "coef0")
 """Parameters that a run passes to every kernel algorithm."""
 SHARE = re.compile(r"\+?0?\.\d{2,}")

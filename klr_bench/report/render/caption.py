@@ -6,20 +6,13 @@ from klr_bench.metrics.labels import METRICS
 from klr_bench.report.labels import join_names, line_label
 from klr_bench.report.measured import BUSY, TIMES, UNKNOWN, Machine
 from klr_bench.report.paper_texts import calibration_sentences
+from klr_bench.report.papers.reading import FACTS
 from klr_bench.report.papers.scoreboard import mark_sentences
 from klr_bench.report.papers.verdicts import NotCompared
 from klr_bench.report.render.document import ALIKE, BEST
 from klr_bench.report.significance import LEVEL, MOST_DEVIATIONS
 from klr_bench.report.table import Block, Table
 
-FACTS = {
-    "n_train": "{} training rows",
-    "n_test": "{} test rows",
-    "n_examples": "{} rows",
-    "n_features": "{} features",
-    "nnz_per_instance": "{} non-zero entries per row",
-    "lam": "lambda = {} lambda_max",
-}
 SENTENCES = {
     "settled_s": "Time to final accuracy: seconds of training after which the test accuracy stays at most 0.5 "
     "percentage points below its final value, for fits that ended before the time limit.",
@@ -180,7 +173,7 @@ def _machine_name(machine: Machine) -> str:
 def _sizes(block: Block) -> str:
     if not block.facts or not block.sizes:
         return ""
-    ours = ", ".join(FACTS[name].format(f"{size:,.0f}") for name, size in block.sizes.items())
+    ours = ", ".join(FACTS[name][1].format(f"{size:,.0f}") for name, size in block.sizes.items())
     published = [(fact.metric, f"{int(fact.mean):,}" if fact.mean.isdigit() else fact.mean) for fact in block.facts]
-    theirs = ", ".join(FACTS[name].format(size) for name, size in published)
+    theirs = ", ".join(FACTS[name][1].format(size) for name, size in published)
     return f"{block.label}: {ours}. In table {block.facts[0].table}, {block.facts[0].label} has {theirs}."
