@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -24,8 +23,6 @@ T = TypeVar("T")
 
 MOST_FILES = 1 << 16
 """Maximum number of files whose hashes a process remembers; a stream may consist of many files."""
-N_PIECES, PIECE = 16, 2**20
-"""Number of pieces in the sample of a large file, and size of each piece in bytes."""
 
 
 def ignore_progress(done: int, total: int | None, description: str) -> None:
@@ -96,30 +93,13 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def sampled_sha256(path: Path) -> str:
-    """Return the SHA-256 hash of a 16 MiB sample of a file.
-
-    A smaller file is hashed completely.  Otherwise, the sample consists of pieces of 1 MiB: the first, the last, and
-    others evenly spaced in between.  The hash also covers the size of the file.  Raises OSError.
-    """
-    with open_regular(path) as stream:
-        size = os.fstat(stream.fileno()).st_size
-        if size <= N_PIECES * PIECE:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
-        digest = hashlib.sha256(b"%d\n" % size)
-        for i in range(N_PIECES):
-            stream.seek(i * (size - PIECE) // (N_PIECES - 1))
-            digest.update(stream.read(PIECE))
-    return digest.hexdigest()
-
-
 @lru_cache(MOST_FILES)
-def content_sha256(path: Path, state: State, *, sampled: bool) -> str:
-    """Return the SHA-256 hash of a file or of a sample of its content.
+def content_sha256(path: Path, state: State) -> str:
+    """Return the SHA-256 hash of the content of a file.
 
     The hash is remembered until the state of the file (see `state_of`) changes.  Raises OSError.
     """
-    return sampled_sha256(path) if sampled else sha256_of(path)
+    return sha256_of(path)
 
 
 def state_of(path: Path) -> State:

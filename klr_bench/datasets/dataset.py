@@ -22,14 +22,23 @@ from klr_bench.datasets.download import UNKNOWN, fetch, files, verify
 from klr_bench.datasets.generators import generate
 from klr_bench.datasets.identity import identified
 from klr_bench.datasets.parsed import load_or_parse
-from klr_bench.datasets.readers import READER_VERSION, TABLE_VERSION, Arrays, Reading, compact, read
+from klr_bench.datasets.readers import Arrays, Reading, compact, read
 from klr_bench.datasets.readers.recognize import check_text
 from klr_bench.errors import KlrBenchError, fail, sanitize
 from klr_bench.files import expanded, glob_files, no_file
 from klr_bench.instantiate import TARGET, Parameters
 from klr_bench.printing import to_file_name
-from klr_bench.results.keys import content_hash, source_hash
+from klr_bench.results.keys import content_hash, module_hash, source_hash
 
+READING_MODULES = tuple(
+    f"klr_bench.datasets.{name}"
+    for name in (
+        *("readers", "readers.chunks", "readers.compiled", "readers.csv", "readers.idx", "readers.recognize"),
+        *("readers.svmlight", "readers.user_table", "amounts", "class_labels", "column", "column_kinds", "columns"),
+        *("compression", "dates", "grouping", "layout", "preprocessing", "stream", "workbook"),
+    )
+)
+"""Modules whose code affects the arrays that are read from files."""
 OWN_PATHS = ("path", "test_path")
 """Keys of a source that name the user's files."""
 
@@ -194,21 +203,21 @@ def dataset_hash(name: str, config: DatasetConfig) -> str:
     """Return a hash that identifies the content of a data set.
 
     Its files are not fetched; `identified` replaces unknown hashes.  The hash does not depend on the scaling and the
-    split.  The user's own files are hashed as a whole; those of a stream are sampled.
+    split.
     """
     source, reading = config.source, _reading(config).content()
     parts: dict[str, object] = {} if source.n_train is None or source.test else {"n_train": source.n_train}
     if config.derive:
-        parts |= {"derive": config.derive, "code": source_hash(config.derive[TARGET])}
+        parts |= {"derive": config.derive, "deriving": source_hash(config.derive[TARGET])}
+    parts["reading"], parts["reader"] = reading, module_hash(*READING_MODULES)
     if source.generator:
-        content = {"generator": source.generator, "code": source_hash(source.generator[TARGET]), "reading": reading}
-        return content_hash(content | parts)
+        return content_hash(parts | {"generator": source.generator, "code": source_hash(source.generator[TARGET])})
     if source.is_own_file:
         sha256s = _sha256s(_own_files(config), config)
     else:  # a file that must be fetched before its hash is known has a provisional identity: its URL or its name
         unknown = {file.name: f"{UNKNOWN}: {file.url or file.name}" for file in files(config) if file.sha256 == UNKNOWN}
         sha256s = [unknown.get(file.name, file.sha256) for file in files(config)]
-    return content_hash({"reader": READER_VERSION, "sha256": sha256s, "reading": reading} | parts)
+    return content_hash(parts | {"sha256": sha256s})
 
 
 def _reading(config: DatasetConfig) -> Reading:
@@ -220,7 +229,7 @@ def _reading(config: DatasetConfig) -> Reading:
         config.positive or None,
         config.multiclass or None,
         config.only,
-        TABLE_VERSION if source.is_own_file else 0,
+        source.is_own_file,
         source.columns,
         source.coerce or False,
         "," if source.decimal == "comma" else ".",
@@ -236,7 +245,7 @@ def _sha256s(paths: Sequence[Path], config: DatasetConfig) -> list[str]:
         return [stamped_sha256(path) or "" for path in paths]
     try:
         check_text(paths, config.source.encoding)  # other files are rejected before they are hashed
-        return [content_sha256(path, state_of(path), sampled=config.is_stream) for path in paths]
+        return [content_sha256(path, state_of(path)) for path in paths]
     except (OSError, DamagedFileError) as error:
         path = getattr(error, "path", None) or getattr(error, "filename", None) or paths[0]
         fail(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.")

@@ -168,7 +168,7 @@ class UndeclaredFile:
     def _local(self, place: str) -> Content:
         path = Path(place)
         try:
-            stored, last = content_sha256(path, state_of(path), sampled=False), self._last(place)
+            stored, last = content_sha256(path, state_of(path)), self._last(place)
             if not is_compressed(path):
                 return Content(place, stored, stored)
         except OSError as error:

@@ -138,6 +138,6 @@ class StreamCache:
     def _states(self) -> list[list[Any]]:
         """Return the size, the times and a hash of each file; return [] if any file is missing."""
         try:
-            return [[*state_of(path), content_sha256(path, state_of(path), sampled=True)] for path in self.paths]
+            return [[*state_of(path), content_sha256(path, state_of(path))] for path in self.paths]
         except OSError:
             return []

@@ -28,6 +28,10 @@ LABEL_POSITIONS = (1, 2, 4)
 """Positions of the arguments in LABELS that can be passed by position."""
 LABELS_MODULE = "klr_bench.metrics.metric"
 """Module that defines `Metric`; hashes ignore it because no result depends on it."""
+WRAPPERS = (f"{PACKAGE}.estimators.peers", f"{PACKAGE}.datasets.keel")
+"""Modules that wrap solvers or data of installed libraries."""
+ROUNDING = ("python==", "numpy==", "numba==")
+"""Beginnings of libraries whose versions change results by rounding only, and are not part of a hash."""
 INSTALLED_FOLDERS = {"site-packages", "dist-packages"}
 """Names of folders with installed libraries, which are hashed by their version only."""
 
@@ -54,8 +58,8 @@ def source_hash(target: str) -> str:
     """Return a hash of the source code of an object, given its dotted name ("klr_bench.OSKL").
 
     For code of klr-bench or of the user, the hash covers the module and everything that it imports, directly or
-    indirectly, except for installed libraries.  An object of an installed library is represented by the library's
-    version.  Raises KlrBenchError if the module does not exist.
+    indirectly.  An installed library is represented by its version, if the target is part of it, or if the user's code
+    or a module of WRAPPERS imports it.  Raises KlrBenchError if the module does not exist.
     """
     module = next((module for name in _parents(_defining_module(target)) if (module := _module(name))), None)
     if module is None:
@@ -104,9 +108,14 @@ def _closure_hash(start: Module) -> str:
     waiting = [start]
     while waiting:
         module = waiting.pop()
-        if module.code is not None and module.name not in (*code, LABELS_MODULE):
-            code[module.name] = module.code
-            waiting += filter(None, map(_module, module.imports))
+        if module.code is None or module.name in (*code, LABELS_MODULE):
+            continue
+        code[module.name] = module.code
+        imported = [found for name in module.imports if (found := _module(name))]
+        waiting += imported
+        if module.name.startswith(WRAPPERS) or not module.name.startswith(f"{PACKAGE}."):
+            libraries = {_library(each.name) for each in imported if each.code is None and "." not in each.name}
+            code |= {library: "" for library in libraries if not library.startswith(ROUNDING)}
     return content_hash(code)
 
 
@@ -121,9 +130,13 @@ def _parents(name: str) -> Iterator[str]:
         name = name.rpartition(".")[0]
 
 
+_distributions = cache(packages_distributions)
+
+
+@cache
 def _library(name: str) -> str:
     """Return the distribution that contains an installed module, with its version: numpy==2.1.0."""
-    for distribution in packages_distributions().get(name.partition(".")[0], ()):
+    for distribution in _distributions().get(name.partition(".")[0], ()):
         return f"{distribution}=={version(distribution)}"
     return f"python=={platform.python_version()}"
 

@@ -35,10 +35,12 @@ from klr_bench.results.variants import Variant, variant_text
 from klr_bench.runner.bandwidth import shared_kernel, substitute_gamma
 from klr_bench.runner.selection import candidates
 
-SPLITTING_MODULES = ("klr_bench.datasets.splits",)
+SPLITTING_MODULES = ("klr_bench.datasets.splits", "klr_bench.datasets.preprocessing", "klr_bench.datasets.grouping")
 SELECTION_MODULES = (
     "klr_bench.runner.selection",
     "klr_bench.runner.bandwidth",
+    "klr_bench.estimators.core.kernels",
+    "klr_bench.estimators.core.rows",
     "klr_bench.estimators.online.many",
 )
 MEASUREMENT_MODULES = (
@@ -48,6 +50,9 @@ MEASUREMENT_MODULES = (
     "klr_bench.metrics.clock",
     "klr_bench.protocols",
     "klr_bench.runner.fit",
+    "klr_bench.runner.grouped",
+    "klr_bench.estimators.batch.folds",
+    "klr_bench.instantiate",
 )
 """Modules whose code affects the result of every cell, in addition to the estimator's module.
 

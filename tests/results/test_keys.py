@@ -1,14 +1,20 @@
 """Tests of content and source-code hashes."""
 
 import sys
+from pathlib import Path
+from pkgutil import iter_modules
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import klr_bench
+from klr_bench.datasets import dataset
 from klr_bench.errors import KlrBenchError
+from klr_bench.estimators import peers
 from klr_bench.results import keys
 from klr_bench.results.keys import content_hash, file_hash, module_hash, source_hash
+from klr_bench.runner import plan
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(), lambda inner: st.dictionaries(st.text(), inner)
@@ -31,7 +37,7 @@ def write(tmp_path, monkeypatch):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"{source}\nassert False, 'imported'\n")
-        for cached in (keys.source_hash, keys.file_hash, keys._module):
+        for cached in (keys.source_hash, keys.file_hash, keys._module, keys._library):
             cached.cache_clear()
         return path
 
@@ -128,3 +134,60 @@ def test_an_algorithm_depends_on_its_engine_but_not_on_other_algorithms(monkeypa
     modules = ("online.oskl", "online.engine", "core.losses", "core.kernels")
     assert {f"klr_bench.estimators.{name}" for name in modules} <= {*collected}
     assert "klr_bench.estimators.online.nc" not in collected
+
+
+NO_RESULT = {
+    "klr_bench.config.locations": "it finds files",
+    "klr_bench.config.models": "keys contain the values of a configuration",
+    "klr_bench.config.splitting": "keys contain the settings of the split",
+    "klr_bench.datasets.cache": "it stores files",
+    "klr_bench.datasets.column_notes": "it describes columns",
+    "klr_bench.datasets.stream_cache": "it stores parsed rows, with checksums",
+    "klr_bench.errors": "it makes messages",
+    "klr_bench.estimators.core.checks": "it checks parameters",
+    "klr_bench.estimators.core.jit": "it compiles",
+    "klr_bench.files": "it opens files",
+    "klr_bench.metrics.labels": "it names metrics",
+    "klr_bench.metrics.metric": "it describes metrics",
+    "klr_bench.parsing": "it checks settings",
+    "klr_bench.results.record": "it stores numbers",
+    "klr_bench.runner.checkpoint": "it stores states of learners, with checksums",
+    "klr_bench.runner.machine": "it describes the machine",
+    "klr_bench.runner.plan": "it makes the keys",
+}
+"""Modules that hashed modules import, with the reasons why no result depends on their code."""
+HASHED = {
+    *dataset.READING_MODULES,
+    *plan.SPLITTING_MODULES,
+    *plan.SELECTION_MODULES,
+    *plan.MEASUREMENT_MODULES,
+    *plan.STREAMING_MODULES,
+}
+
+
+def test_what_a_hashed_module_imports_is_hashed_or_changes_no_result() -> None:
+    imported = {name for module in HASHED for name in keys._module(module).imports if name.startswith("klr_bench.")}
+    modules = {name for name in imported if (found := keys._module(name)) and found.code}
+    packages = {name for name in modules if (Path(klr_bench.__file__).parents[1] / name.replace(".", "/")).is_dir()}
+    assert modules - packages - HASHED == {*NO_RESULT}
+
+
+@pytest.mark.parametrize("module", sorted(each.name for each in iter_modules(peers.__path__)))
+def test_the_versions_of_wrapped_libraries_are_part_of_a_hash(monkeypatch: pytest.MonkeyPatch, module: str) -> None:
+    def hashed(version: str) -> tuple[str, str]:
+        monkeypatch.setattr(keys, "version", lambda name: version)
+        for cached in (keys.source_hash, keys._library):
+            cached.cache_clear()
+        return source_hash(f"{peers.__name__}.{module}"), source_hash("klr_bench.OSKL")
+
+    first, second = hashed("1.0"), hashed("2.0")
+    assert first[0] != second[0]
+    assert first[1] == second[1]
+
+
+def test_the_version_of_a_library_that_a_user_imports_is_part_of_a_hash(write, monkeypatch):
+    write("mine.py", "import sklearn.svm\nclass Learner: pass")
+    first = source_hash("mine.Learner")
+    monkeypatch.setattr(keys, "version", lambda name: "another")
+    write("mine.py", "import sklearn.svm\nclass Learner: pass")
+    assert source_hash("mine.Learner") != first

@@ -23,8 +23,6 @@ from klr_bench.datasets.readers.chunks import concatenate_chunks, stack_rows
 from klr_bench.datasets.readers.recognize import check_text, detect_format
 from klr_bench.errors import fail
 
-READER_VERSION = 1  # part of the hash of a data set; increase this version when readers return different arrays
-TABLE_VERSION = 10  # increase this version when the columns of a user's table are converted differently
 FORMATS = ("csv", "svmlight", "idx")
 DENSE_BYTES = 1 << 30  # maximum size of a matrix that is stored as dense although most values are zero
 OF_TABLES = ("coerce", "decimal", "group", "time")
@@ -53,7 +51,7 @@ class Reading:
     The options are part of the hash of the data set.  Most fields are named after keys of its configuration.
 
     format : csv, svmlight or idx; None: csv or svmlight, detected from the first file
-    table : version of the treatment of user tables, which may have texts and missing values; 0 for other files
+    table : whether the file is a user's table, which may have texts and missing values
     columns : requested kinds of the columns of a user's table
     coerce, decimal : as in `TablePreparer`
     group, time : column of the groups or the times of the rows
@@ -66,7 +64,7 @@ class Reading:
     positive: str | None = None
     multiclass: bool | None = None
     only: Sequence[str] | None = None
-    table: int = 0
+    table: bool = False
     columns: Columns | None = None
     coerce: bool = False
     decimal: str = "."
@@ -99,7 +97,7 @@ def _read(paths: Sequence[Path], reading: Reading) -> Arrays:
     kind = reading.format or detect_format(paths[0], reading.encoding)
     if kind not in FORMATS:
         fail(f"Unknown file format {kind!r}; expected one of {', '.join(FORMATS)} (data.format).")
-    labels, label_column = Labels(drop_missing=bool(reading.table), numeric=kind == "svmlight"), ""
+    labels, label_column = Labels(drop_missing=reading.table, numeric=kind == "svmlight"), ""
     notes: list[str] = []
     groups = None
     if kind == "idx":
@@ -180,7 +178,7 @@ def _delimited(
     parts: list[Part] = []
     notes: list[str] = []
     for path in paths:
-        layout = layout_of(path, reading.label_column, layout, unnamed=bool(reading.table), encoding=reading.encoding)
+        layout = layout_of(path, reading.label_column, layout, unnamed=reading.table, encoding=reading.encoding)
         if reading.table and layout.n_columns <= WIDE:
             options: dict[str, Any] = {name: getattr(reading, name) for name in OF_TABLES}
             X, codes, table = read_table(path, layout, labels, reading.columns or {}, table, **options)
@@ -210,14 +208,15 @@ def _numbers(path: Path, layout: Layout, labels: Labels) -> Part:
 def compact(X: Any) -> Any:
     """Convert a matrix to float32, dense or CSR depending on its shape and number of zeros.
 
-    The result is CSR with sorted indices if the matrix is wide, or if it is large and most values are zero.  A dense
-    matrix stays float64 where float32 has too few digits (see `needs_float64`).
+    The result is CSR with sorted indices if the matrix is wide, or if it is large and most values are zero.  It stays
+    float64 where float32 has too few digits (see `needs_float64`).
     """
     n, d = X.shape
     n_bytes, nnz = n * d * 4, X.nnz if sp.issparse(X) else np.count_nonzero(X)
     if d <= WIDE and (n_bytes <= DENSE_BYTES or nnz * 8 >= n_bytes):  # CSR needs 8 bytes per non-zero value
         dense = X.toarray() if sp.issparse(X) else X
         return np.ascontiguousarray(dense, dtype=np.float64 if needs_float64(dense) else np.float32)
-    matrix = sp.csr_matrix(X, dtype=np.float32)
+    matrix = sp.csr_matrix(X)
+    matrix = matrix.astype(np.float64 if needs_float64(matrix) else np.float32, copy=False)
     matrix.sort_indices()
     return matrix
