@@ -22,6 +22,7 @@ from klr_bench.report.papers.scoreboard import (
     AGREE,
     APART,
     AS_STATED,
+    CALIBRATED,
     HEADLINE,
     MEANINGS,
     NUMBERS,
@@ -30,7 +31,7 @@ from klr_bench.report.papers.scoreboard import (
     counts,
     mark_sentences,
 )
-from klr_bench.report.papers.verdicts import Verdict
+from klr_bench.report.papers.verdicts import CALIBRATED_MARK, Verdict
 from klr_bench.report.render import Document, Grid
 from klr_bench.report.table import build
 from klr_bench.report.writing import check_formats, write_changed
@@ -140,7 +141,7 @@ def scoreboard_page(reproduction: Reproduction) -> Document:
 def claims_page(reproduction: Reproduction) -> Document:
     """Return the claims of a paper with their verdicts."""
     rows = [
-        [str(number), claim.claim.where, claim.verdict, claim.count()]
+        [str(number), claim.claim.where, claim.verdict + CALIBRATED_MARK * claim.is_calibrated, claim.count()]
         for number, claim in enumerate(reproduction.claims, 1)
     ]
     caption = [f"{number}. {claim.sentence()}" for number, claim in enumerate(reproduction.claims, 1)]
@@ -192,17 +193,13 @@ def _board(title: str, columns: Sequence[str], rows: Mapping[str, Mapping[str, s
 def numbers_and_claims(papers: Sequence[Reproduction]) -> tuple[Grid, Grid, Grid]:
     """Return grids with one row per paper: results, what is counted apart, and claims."""
     lines = {reproduction.name: reproduction.matches for reproduction in papers if reproduction.lines}
-    claims = {
-        reproduction.name: [claim.verdict for claim in reproduction.claims]
-        for reproduction in papers
-        if reproduction.claims
-    }
-    every = [verdict for verdicts in claims.values() for verdict in verdicts]
-    rows = [
-        [name, str(len(verdicts)), *(str(verdicts.count(verdict) or "-") for verdict in CLAIM_VERDICTS)]
-        for name, verdicts in (claims | {"all": every}).items()
-    ]
-    return *scoreboards("paper", lines), Grid(["paper", "claims", *CLAIM_VERDICTS], rows)
+    claims = {reproduction.name: reproduction.claims for reproduction in papers if reproduction.claims}
+    rows = []
+    for name, of_paper in (claims | {"all": [claim for some in claims.values() for claim in some]}).items():
+        verdicts = [claim.verdict for claim in of_paper]
+        numbers = [len(of_paper), *map(verdicts.count, CLAIM_VERDICTS), sum(claim.is_calibrated for claim in of_paper)]
+        rows.append([name, *(str(number or "-") for number in numbers)])
+    return *scoreboards("paper", lines), Grid(["paper", "claims", *CLAIM_VERDICTS, CALIBRATED], rows)
 
 
 def numbers_csv(papers: Iterable[Reproduction], table: str | None = None) -> str:

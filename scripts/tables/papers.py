@@ -13,7 +13,7 @@ from klr_bench.report.papers.claims import FAILS, HOLDS, NOT_JUDGED, UNDECIDED
 from klr_bench.report.papers.reading import paper_files
 from klr_bench.report.papers.reproduction import Reproduction
 from klr_bench.report.papers.scoreboard import AS_STATED, HEADLINE, PROTOCOL, apart, counts
-from klr_bench.report.papers.verdicts import Verdict
+from klr_bench.report.papers.verdicts import CALIBRATED_MARK, Verdict
 
 
 def scoreboard(results_dir: Path) -> dict[str, str]:
@@ -23,8 +23,12 @@ def scoreboard(results_dir: Path) -> dict[str, str]:
         texts = {name: f"{count:,}" for name, count in counts(reproduction.matches).items() if count}
         texts |= apart(reproduction.matches)
         verdicts = [claim.verdict for claim in reproduction.claims if claim.verdict != NOT_JUDGED]
-        undecided = f", {verdicts.count(UNDECIDED)} undecided" if UNDECIDED in verdicts else ""
-        holding = f"{verdicts.count(HOLDS)} of {len(verdicts)}{undecided}" if verdicts else "-"
+        others = {
+            "undecided": verdicts.count(UNDECIDED),
+            "calibrated": sum(c.is_calibrated for c in reproduction.claims),
+        }
+        rest = "".join(f", {count} {name}" for name, count in others.items() if count)
+        holding = f"{verdicts.count(HOLDS)} of {len(verdicts)}{rest}" if verdicts else "-"
         rows.append([reproduction.paper.reference, *(texts.get(column) or "-" for column in columns), holding])
     return {"scoreboard": table(["source", *columns, "claims that hold"], rows, 1)}
 
@@ -38,7 +42,11 @@ def verdicts(results_dir: Path) -> dict[str, str]:
         for grid in numbers_and_claims(papers)[::2]
     ]
     failing = [
-        [claim.claim.says, f"{names[reproduction.name]}, {claim.claim.where}", claim.count()]
+        [
+            claim.claim.says + CALIBRATED_MARK * claim.is_calibrated,
+            f"{names[reproduction.name]}, {claim.claim.where}",
+            claim.count(),
+        ]
         for reproduction in papers
         for claim in reproduction.claims
         if claim.verdict == FAILS

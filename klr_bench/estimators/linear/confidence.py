@@ -57,7 +57,8 @@ class ConfidenceLearner(OnlineLinearClassifier):
     Attributes
     ----------
     covariance_ : ndarray of shape (n_features, n_features), or (n_features,) if diagonal
-        Covariance of the weights, computed when it is accessed.
+        Covariance of the weights, computed when it is accessed.  One row adds at most 1e8, or 1e4 if it is stored in
+        float32, to an eigenvalue of its inverse: with more, rounding would make it indefinite.
     """
 
     _fixed = ("covariance",)

@@ -37,7 +37,7 @@ def refuse_slope(learner, t, limit):
     """
     message = (
         f"{type(learner).__name__}: the derivative of the {learner.loss} loss exceeds G = {learner.G:g} in absolute "
-        f"value at example number {t}. Use a larger G or a smaller {limit}."
+        f"value at example number {t}; G must be at least G1, the largest one. Use a larger G or a smaller {limit}."
     )
     raise LearningFailed(message)
 

@@ -14,7 +14,7 @@ from klr_bench.report.measured import TIMES, Entry, MeasuredDataset, Method
 from klr_bench.report.papers.candidates import Candidate, Candidates, Groups, right_hand_methods, select
 from klr_bench.report.papers.model import Claim, Statement
 from klr_bench.report.papers.outcomes import constant, interval, outcome
-from klr_bench.report.papers.verdicts import Verdict
+from klr_bench.report.papers.verdicts import CALIBRATED_MARK, Verdict
 
 HOLDS, UNDECIDED, FAILS = "holds", "undecided", "does not hold here"
 OWN_TABLE, NOT_JUDGED = "fails on the paper's own table", "not judged"
@@ -89,6 +89,11 @@ class JudgedClaim:
             return True
         return None if len(comparisons) - len(_with(False, comparisons)) >= needed else False
 
+    @property
+    def is_calibrated(self) -> bool:
+        """True if the claim is judged, with a setting or limit that was chosen after the results had been seen."""
+        return self.claim.calibrated is not None and self.verdict != NOT_JUDGED
+
     def count(self) -> str:
         """Return how many comparisons hold, such as "3 of 5, 1 undecided", or "-" if there are none."""
         undecided = len(_with(None, self.comparisons))
@@ -98,6 +103,7 @@ class JudgedClaim:
     def sentence(self) -> str:
         """Return a sentence with the claim, its verdict, and the decisive comparisons."""
         notes = [self.claim.note] if self.claim.note else []
+        notes += [f"{CALIBRATED_MARK} {self.claim.calibrated}"] if self.claim.calibrated else []
         notes += [f"Not run: {', '.join(self.missing)}."] if self.missing else []
         if self.n_incomparable:
             notes.append(

@@ -203,6 +203,8 @@ class Claim(Model):
     """The reason why a claim cannot be judged, shown if there are no comparisons."""
     note: Sentence | None = None
     """A remark that is shown with the verdict."""
+    calibrated: Sentence | None = None
+    """A setting or limit of the comparisons that was chosen after the results had been seen."""
 
 
 class PrintedFigure(Model):

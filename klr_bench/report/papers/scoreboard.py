@@ -38,8 +38,8 @@ MEANINGS = {
     Verdict.EXPLAINED.value: "a larger difference with a cause, and all comparisons of numbers that the cause "
     "requires hold in the cited experiments",
     Verdict.UNEXPLAINED.value: "a larger difference without a cause that is shown",
-    CALIBRATED: "compared results, marked by §, with a setting that was chosen to agree with them, because the paper "
-    "does not state it or states another one",
+    CALIBRATED: "compared results and judged claims, marked by §, with a setting or limit that was chosen to agree "
+    "with them, because the paper does not state it or states another one",
     UNCALIBRATED: "results that agree without such a setting",
     PROTOCOL: "calibrated results that were also computed as the paper says, which the caption of their table shows",
     AS_STATED: "the results of these runs that agree",
