@@ -20,10 +20,11 @@ PAGES = [path for path in ROOT.glob("docs/**/*.md") if "generated" not in path.p
 TEXTS = sorted([*ROOT.glob("*.md"), *PAGES, *ROOT.glob("configs/**/*.yaml")])
 
 
-def docstrings(path: Path) -> dict[str, str]:
-    kinds = ast.Module | ast.ClassDef | ast.FunctionDef
-    nodes = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, kinds)]
-    return {getattr(node, "name", path.stem): text for node in nodes if (text := ast.get_docstring(node))}
+def docstrings(path: Path) -> list[tuple[str, str]]:
+    """Return the places and texts of all docstrings of a file."""
+    kinds = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    nodes = [node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, kinds)]
+    return [(f"line {getattr(node, 'lineno', 1)}", text) for node in nodes if (text := ast.get_docstring(node))]
 
 
 def test_the_check_finds_what_it_looks_for() -> None:
@@ -35,7 +36,7 @@ def test_the_check_finds_what_it_looks_for() -> None:
 
 @pytest.mark.parametrize("path", PYTHON, ids=lambda path: str(path.relative_to(ROOT)))
 def test_first_lines_of_docstrings_are_short(path: Path) -> None:
-    long = {name: text for name, text in docstrings(path).items() if len(text.split("\n")[0]) > LONGEST_FIRST_LINE}
+    long = [place for place, text in docstrings(path) if len(text.split("\n")[0]) > LONGEST_FIRST_LINE]
     assert not long
 
 

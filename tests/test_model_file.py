@@ -546,13 +546,22 @@ for path in sys.argv[3:]:
     try:
         np.seterr(all="ignore")
         load_model(path).predict(rows)
+        print("predicted")
     except (KlrBenchError, ValueError, TypeError, AttributeError, LookupError, ArithmeticError):
-        pass
+        print("refused")
 """
+OFTEN = ("OSKL", "DUOL", "FOGD", "NOGD", "PartitionedKLR", "PrototypeKLR")
+"""Classifiers with states of their own, whose files are damaged in every run of the tests."""
+OTHERS = [(name, layout) for name in sorted(CLASSIFIERS.keys() - {*OFTEN}) for layout in ("dense", "bits")]
 
 
-@pytest.mark.parametrize("layout", ["dense", "bits", "csr"])
-@pytest.mark.parametrize("name", ["OSKL", "DUOL", "FOGD", "NOGD", "PartitionedKLR", "PrototypeKLR"])
+@pytest.mark.parametrize(
+    ("name", "layout"),
+    [
+        *((name, layout) for name in OFTEN for layout in ("dense", "bits", "csr")),
+        *(pytest.param(*case, marks=pytest.mark.exhaustive) for case in OTHERS),
+    ],
+)
 def test_a_damaged_array_neither_crashes_nor_hangs_a_prediction(name: str, layout: str, tmp_path: Path) -> None:
     rows = {
         "dense": sp.csr_matrix(X.astype(np.float32)),
@@ -561,21 +570,23 @@ def test_a_damaged_array_neither_crashes_nor_hangs_a_prediction(name: str, layou
     rows["csr"] = sp.random(40, 9000, 0.01, format="csr", random_state=0)
     data, kind = rows[layout], "csr" if layout == "csr" else "dense"
     model = small(CLASSIFIERS[name](), random_state=0, n_components=20, max_iter=20, max_rounds=0)
-    try:
-        save_model(model.fit(data if kind == "csr" else data.toarray(), Y), tmp_path / "model.skops")
-    except ValueError:
-        pytest.skip("not for these rows")
+    save_model(model.fit(data if kind == "csr" else data.toarray(), Y), tmp_path / "model.skops")
     with zipfile.ZipFile(tmp_path / "model.skops") as archive:
         members = {member: archive.read(member) for member in archive.namelist()}
-    paths = []
+    changes: list[dict[str, bytes]] = [{}]
     for member in members:
         for edited in edits(np.load(io.BytesIO(members[member]))) if member.endswith(".npy") else []:
             content = io.BytesIO()
             np.save(content, edited)
-            paths.append(tmp_path / f"{len(paths)}.skops")
-            with zipfile.ZipFile(paths[-1], "w") as archive:
-                for other, value in members.items():
-                    archive.writestr(other, content.getvalue() if other == member else value)
+            changes.append({member: content.getvalue()})
+    paths = [tmp_path / f"{number}.skops" for number in range(len(changes))]
+    for path, changed in zip(paths, changes, strict=True):
+        with zipfile.ZipFile(path, "w") as archive:
+            for member, value in (members | changed).items():
+                archive.writestr(member, value)
     sp.save_npz(tmp_path / "rows.npz", data)
     command = [sys.executable, "-c", CHILD, str(tmp_path / "rows.npz"), kind, *map(str, paths)]
-    subprocess.run(command, check=True, capture_output=True, timeout=300)
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)
+    whole, *damaged = done.stdout.split()
+    assert (whole, len(damaged)) == ("predicted", len(changes) - 1)
+    assert "refused" in damaged

@@ -13,12 +13,11 @@ import yaml
 from klr_bench.parsing import parse
 from klr_bench.report.papers.model import Claim
 from tests.conftest import MIRROR, ROOT
+from tests.test_touches import WITHIN
 
-PAGES = {
-    path.stem: path.read_text(encoding="utf-8").partition("\n## Inside klr-bench\n")[2]
-    for path in sorted((ROOT / "docs" / "add").glob("*.md"))
-}
-"""Second halves of the pages, by name."""
+TEXTS = {path.stem: path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs" / "add").glob("*.md"))}
+PAGES = {page: text if page == "index" else text.partition(WITHIN)[2] for page, text in TEXTS.items()}
+"""Second halves of the pages, and the whole index, by name."""
 PAGE = PAGES["algorithm"]
 BLOCK = re.compile(r"(?:^`([\w./]+)`\n\n)?^```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 COPIED = ("configs", "docs", "pyproject.toml", "scripts/tables", "tests")
@@ -108,8 +107,9 @@ def test_the_files_of_the_page_pass_the_checks_of_style(folder: Path) -> None:
 
 
 def test_the_algorithms_of_the_page_pass_the_tests_that_it_names(folder: Path) -> None:
-    words = " or ".join([*NAMES, "every_class", "every_public_class"])
-    assert " passed" in run(folder, "pytest", "-p", "overlay", *TESTS, "-k", words)
+    words = " or ".join([*NAMES, "every_algorithm", "every_class", "every_public_class"])
+    printed = run(folder, "pytest", "--color=no", "-rp", "-p", "overlay", *TESTS, "-k", words)
+    assert {*re.findall(r"^PASSED (.*?)::", printed, re.MULTILINE)} == {*TESTS}
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -119,6 +119,7 @@ def test_the_files_and_names_of_a_page_are_there(page: str) -> None:
     added = {path for path in shown if page == "algorithm"}
     for path in shown.keys() - added:
         assert (ROOT / path).read_text(encoding="utf-8") == shown[path], path
+    assert PAGES[page]
     text = PAGES[page].replace("\n", " ")
     paths = set(re.findall(r"[ `]((?:docs|klr_bench|scripts|tests)/[\w/.-]*\w)", text))
     assert [path for path in sorted(paths - added) if not (ROOT / path).exists()] == []

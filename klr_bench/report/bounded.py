@@ -1,6 +1,7 @@
-"""Curves of cumulative loss and number of support vectors, with the bounds of Zhang et al. (2012, 2013).
+"""Curves of cumulative loss and number of support vectors, with published bounds.
 
-The best function in hindsight on the same data set and repeat is `configs/algorithm/hindsight.yaml`.
+The bounds are those of Zhang et al. (2012, 2013).  The best function in hindsight on the same data set and repeat is
+`configs/algorithm/hindsight.yaml`.
 """
 
 from __future__ import annotations

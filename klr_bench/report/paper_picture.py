@@ -1,4 +1,4 @@
-"""Draw the compared numbers of a paper: measured against published, with one look per verdict."""
+"""Draw the compared numbers of a paper, measured against published, one look per verdict."""
 
 from __future__ import annotations
 

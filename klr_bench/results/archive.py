@@ -1,4 +1,4 @@
-"""Archives of results folders: one zip file with the manifest, the tables and the report of each run."""
+"""Archives of results folders: a zip file with manifest, tables and report of each run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Estimate how long a run will take, from its reference results or from the latest run in its folder."""
+"""Estimate how long a run takes, from its reference results or the last run in its folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Collect the content of manifest.yaml: a run's configuration, software versions and machine."""
+"""Collect the content of manifest.yaml: configuration, software versions and machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of docs/methods/estimators.md: the public classes and functions, from their docstrings and YAML files."""
+"""Tables of docs/methods/estimators.md: the public names, from docstrings and YAML files."""
 
 from __future__ import annotations
 

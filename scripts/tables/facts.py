@@ -54,7 +54,7 @@ def _share(of_all: float) -> str:
 
 
 def svc(reference: Path) -> str:
-    """Return training time and accuracy of SVC compared with OSKL(), online sparse kernel learning."""
+    """Return training time and accuracy of SVC compared with those of OSKL()."""
     data = pd.read_csv(reference / "benchmark" / "peers.csv").dropna(subset="seconds")
     rows = data[data["method"] == "SVC"]
     return (

@@ -1,4 +1,4 @@
-"""Tables of docs/results.md: KLR and other classifiers on real tables, from results/reference/tables."""
+"""Tables of docs/results.md: KLR and others on real tables, from results/reference/tables."""
 
 from __future__ import annotations
 

@@ -197,7 +197,8 @@ def test_a_wrong_value_in_a_manifest_or_a_paper(place: Path, name: str, where: P
     content = changed(MANIFEST if name == "manifest.yaml" else PAPER, where, value)
     (folder / name).write_text(yaml.safe_dump(content, allow_unicode=True), encoding="utf-8")
     read = read_manifest if name == "manifest.yaml" else lambda folder: read_paper(folder, folders())
-    rejected(lambda: read(folder), name, str(where[-1]))
+    key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in where).removeprefix(".")
+    rejected(lambda: read(folder), name, key)
 
 
 LINES = {

@@ -134,6 +134,14 @@ TABLES: dict[Callable[[Path], list[str]], dict[str, str]] = {
 """Treatment of each column, by table."""
 
 
+def check_notes(printed: str, treatments: dict[str, str]) -> None:
+    """Check that a printed line names each column and its treatment."""
+    notes = printed.splitlines()
+    for name, treatment in treatments.items():
+        named = [note for note in notes if re.search(rf"[:,;] {re.escape(name)}\b", note)]
+        assert any(treatment in note for note in named), (name, notes)
+
+
 @pytest.mark.parametrize("make", TABLES)
 def test_from_the_file_to_predictions_and_a_comparison(
     make: Callable[[Path], list[str]],
@@ -145,10 +153,7 @@ def test_from_the_file_to_predictions_and_a_comparison(
     settings = make(tmp_path / "mine.csv")
     assert main(["fit", "data.path=mine.csv", *settings, *FAST, "output=model.skops"]) == 0
     fitted = capfd.readouterr()
-    notes = (fitted.out + fitted.err).splitlines()
-    for name, treatment in TABLES[make].items():
-        named = [note for note in notes if re.search(rf"[:,;] {re.escape(name)}\b", note)]
-        assert any(treatment in note for note in named), (name, notes)
+    check_notes(fitted.out + fitted.err, TABLES[make])
     klr, error, _, constant = map(float, LOSS.search(fitted.out).groups())  # type: ignore[union-attr]
     assert 0 < error < 0.2
     if make is visits:
@@ -164,8 +169,7 @@ def test_from_the_file_to_predictions_and_a_comparison(
     words = ["experiment=own_file", "data.path=mine.csv", "data.cache=cache", *settings, *RUN]
     assert main(["run", *words]) == 0, capfd.readouterr().err
     printed = capfd.readouterr()
-    for name, treatment in TABLES[make].items():
-        assert re.search(rf"{re.escape(treatment)}|{re.escape(name)}", printed.out + printed.err)
+    check_notes(printed.out + printed.err, TABLES[make])
     records = pd.read_csv(tmp_path / "results" / "own_file" / "records.csv")
     assert records["status"].tolist() == ["ok"] * 3
 

@@ -3,11 +3,10 @@
 import json
 import os
 import pickle
-import shutil
 import signal
 import subprocess
 import sys
-import time
+import textwrap
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -326,19 +325,22 @@ def test_a_model_with_missing_parts_is_refused(stored: Path, capsys: pytest.Capt
     assert capsys.readouterr().err.startswith("error: model.skops: the model cannot predict (AttributeError: ")
 
 
-@pytest.mark.exhaustive
-def test_a_kill_leaves_no_half_file(tmp_path: Path) -> None:
-    missing_values()[0].to_csv("train.csv", index=False)
-    words = [sys.executable, "-m", "klr_bench", "fit", "data.path=train.csv", "output=model.skops", *FAST]
+@pytest.mark.parametrize("call", ["os.fsync", "pathlib.Path.replace"])
+def test_a_kill_in_the_middle_of_writing_leaves_the_old_model(stored: Path, call: str) -> None:
+    content = stored.read_bytes()
+    words = ["fit", "data.path=train.csv", "data.label=state", f"output={stored}", "algorithm=oskl_default"]
+    code = f"""
+        import os, pathlib, signal
+        from klr_bench.cli import main
+        {call} = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+        main({words})
+    """
     path = os.pathsep.join([str(Path(klr_bench.__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])])
-    for delay in np.linspace(0.5, 5, 12):
-        started = subprocess.Popen(words, env={**os.environ, "PYTHONPATH": path}, stdout=subprocess.DEVNULL)
-        time.sleep(delay)
-        started.send_signal(signal.SIGKILL)
-        started.wait()
-        if Path("model.skops").exists():
-            load_model("model.skops")
-        shutil.rmtree("model.skops", ignore_errors=True)
+    command = [sys.executable, "-c", textwrap.dedent(code)]
+    done = subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=False)
+    assert done.returncode == -signal.SIGKILL, done.stdout + done.stderr
+    assert stored.read_bytes() == content
+    assert len([*Path().glob(".model.skops.*.part")]) == 1, "the new model has been written to another file"
 
 
 FLAG = np.where(np.random.RandomState(1).rand(160) < 0.05, 1 - CLASS, CLASS)

@@ -1,5 +1,6 @@
 """Names of outputs: pandas can read compressed tables, and misleading names are refused."""
 
+import errno
 import os
 from pathlib import Path
 
@@ -10,6 +11,8 @@ from klr_bench.cli import main
 from klr_bench.cli.outputs import COMPRESSED, FILES, OTHER_MODELS
 from klr_bench.errors import KlrBenchError
 from klr_bench.files import write_atomic
+from klr_bench.printing import LONGEST_WORD, shortened
+from tests.attack.promise import files_in
 from tests.cli.test_model import missing_values
 from tests.report.folders import record, write
 
@@ -32,11 +35,12 @@ def inside(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def refused(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Check that a command is refused in one line, before it changes anything."""
-    before = sorted(Path().rglob("*"))
+    before = sorted(Path().rglob("*")), files_in(Path())
     assert main(words) == 2
     captured = capsys.readouterr()
     assert captured.err.startswith(f"error: {message}")
-    assert (captured.out, captured.err.count("\n"), sorted(Path().rglob("*"))) == ("", 1, before)
+    assert (captured.out, captured.err.count("\n")) == ("", 1)
+    assert (sorted(Path().rglob("*")), files_in(Path())) == before
 
 
 @pytest.mark.parametrize("ending", ["", ".csv", ".CSV", ".txt", *(f".csv{ending}" for ending in COMPRESSED), ".csv.GZ"])
@@ -158,14 +162,27 @@ def test_the_file_that_is_read_is_not_replaced(
     for link, target in (("linked", folder), ("link.csv", folder / name)):
         Path(link).unlink(missing_ok=True)
         Path(link).symlink_to(target)
-    before = Path(name).read_bytes()
     path = READ[spelling].format(folder=folder, base=folder.name, name=name)
     key = "into" if "into=" in words else "output"
-    refused(words.format(path).split(), f"{key}=", capsys)
-    assert Path(name).read_bytes() == before
+    arguments = words.format(path).split()
+    setting = next(word for word in arguments if word.startswith(f"{key}="))
+    reason = (
+        "a new table, got a file of the run mine" if key == "into" else "a file to write, got the file that is read"
+    )
+    refused(arguments, f"{setting}: expected the name of {reason}.", capsys)
 
 
-@pytest.mark.parametrize("place", ["train.csv/m", "train.csv/below/m", "read_only/m", "read_only/new/m", "dangling/m"])
+PLACES = {
+    "train.csv/m": "train.csv: expected a folder, got a file. ",
+    "train.csv/below/m": "train.csv: expected a folder, got a file. ",
+    "read_only/m": "read_only/m: cannot be written (",
+    "read_only/new/m": "read_only/new/m: cannot be written (",
+    "dangling/m": "dangling: expected a folder, got a link that leads nowhere. ",
+}
+"""Places that cannot be written, with the message."""
+
+
+@pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize(
     "words",
     [
@@ -176,13 +193,15 @@ def test_the_file_that_is_read_is_not_replaced(
 def test_a_place_that_cannot_be_written_is_refused_before_anything_is_computed(
     words: str, place: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    Path("read_only").mkdir(exist_ok=True)
-    Path("read_only").chmod(0o555)
+    read_only = Path("read_only")
+    if not read_only.exists():
+        read_only.mkdir(mode=0o555)
+        if os.access(read_only, os.W_OK):  # as root
+            read_only.rmdir()
+            read_only.symlink_to("/sys")
     Path("dangling").unlink(missing_ok=True)
     Path("dangling").symlink_to("nowhere")
-    if place.startswith("read_only") and os.access("read_only", os.W_OK):
-        pytest.skip("the user may write everywhere")
-    refused(words.format(place).split(), "", capsys)
+    refused(words.format(place).split(), PLACES[place], capsys)
 
 
 @pytest.mark.parametrize("length", [1, 100, 200, 220, 255, 256, 1000])
@@ -195,4 +214,5 @@ def test_a_name_that_is_too_long_is_refused_before_anything_is_computed(
         assert main(words) == 0
         assert Path(name).is_file()
     else:
-        refused(words, "", capsys)
+        reason = f"cannot be written ({os.strerror(errno.ENAMETOOLONG)})"
+        refused(words, f"{shortened(f'{name}:', LONGEST_WORD)} {reason}", capsys)

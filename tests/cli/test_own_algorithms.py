@@ -51,11 +51,18 @@ def test_no_value_in_the_file_causes_a_traceback(key: str, capsys: pytest.Captur
 
 
 def test_a_file_without_a_class_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    for content in ({}, {"label": "Own"}, {"estimator": {}}, {"estimator": {"rate": 1}}):
+    contents: list[dict[str, Any]] = [{}, {"label": "Own"}, {"estimator": {}}, {"estimator": {"rate": 1}}]
+    for content in contents:
         write_algorithm(content)
+        reason = "expected _target_: the dotted name of a function, and its parameters, got"
+        if "estimator" in content:
+            given = in_run = f"estimator: {reason} {content['estimator']}."
+        else:
+            given, in_run = "estimator: expected keys and values, got None.", "expected the key 'estimator', got none."
         for command in COMMANDS[1:]:
             assert main(command.split()) == 2, (content, command)
-            assert "algorithm" in capsys.readouterr().err
+            expected = f"own.yaml: {in_run}\n" if command.startswith("run") else f"error: algorithms.own.{given}\n"
+            assert expected in capsys.readouterr().err
 
 
 ERRORS = (
@@ -97,4 +104,5 @@ def test_a_kernel_is_a_name(key: str, settings: str, value: str, capsys: pytest.
     for stem in ("svc", "own"):
         words = ["run", "dataset=moons", f"algorithm={stem}", key.format(stem, value), *settings.split(), "--dry-run"]
         assert main(words) == 2
-        assert "kernel" in capsys.readouterr().err
+        name = key.partition("=")[0].format(stem) + ("" if ".estimator." in key else "[0]")
+        assert f"error: {name}: expected the name of a kernel, got " in capsys.readouterr().err

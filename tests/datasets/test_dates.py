@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klr_bench import TablePreparer
-from klr_bench.datasets.dates import date_form, in_utc, moment, order_of
+from klr_bench.datasets.dates import date_form, in_utc, order_of
 
 MOMENTS = st.datetimes(datetime(1970, 1, 1), datetime(2068, 12, 31)).map(lambda time: time.replace(microsecond=0))
 DAY_FIRST = ["%d.%m.%Y", "%d/%m/%Y", "%d-%m-%y", "%d.%m.%y"]
@@ -62,7 +62,6 @@ def test_a_clock_time_is_its_hour_and_never_a_column_for_each_time(times: list[o
 )
 def test_other_texts_are_no_dates(text: str) -> None:
     assert date_form(text) is None
-    assert moment(text, day_first=True) is None or moment(text, day_first=False) is None
 
 
 def test_the_order_of_day_and_month_is_that_of_the_column() -> None:

@@ -490,7 +490,10 @@ def test_no_option_is_ignored(write: Write, width: int, option: dict[str, Any], 
     reading = Reading(table=1, multiclass=True, **option)
     if width < 2000 or name == "label":
         arrays = read([path], reading)
-        assert arrays.X.shape[1] == width - (name in {"columns", "group"}) or name == "label"
+        assert arrays.X.shape[1] == width - (name in {"columns", "group"})
+        labels = [(7 + i) % 13 % 4 if name == "label" else i % 2 for i in range(30)]
+        codes = arrays.y if len(arrays.classes) > 2 else arrays.y > 0
+        assert [float(arrays.classes[int(code)]) for code in codes] == labels
     else:
         with pytest.raises(KlrBenchError, match=rf"data\.{name} has no effect with more than 2,000 columns"):
             read([path], reading)

@@ -325,13 +325,18 @@ def test_index_0_in_only_some_files_is_a_warning(write: Write) -> None:
 @TEXTS
 def test_every_file_is_closed(write: Write, text: bytes, pack: Any) -> None:
     path = write(pack(text))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", ResourceWarning)
+    gc.collect()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ResourceWarning)
         rows = stream(path, 20)
         list(rows)
         next(iter(rows))
         del rows
         gc.collect()
+        assert [str(warning.message) for warning in caught] == []
+        path.open("rb")
+        gc.collect()
+    assert len(caught) == 1, "a file that stays open causes a warning"
 
 
 @pytest.mark.parametrize("labels", [[0, 1], ["a", "b"], [-1, 1]])

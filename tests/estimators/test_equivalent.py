@@ -242,16 +242,27 @@ def test_a_class_without_weight_is_refused(name, problem):
         model(name).fit(X, y, (y != 1).astype(float))
 
 
-@pytest.mark.parametrize("name", WITH_KERNEL)
-@settings(max_examples=3)
+@settings(max_examples=30)
 @given(problem=problems(), seed=st.integers(0, 2**32 - 1))
-def test_the_width_of_the_kernel_counts_a_row_as_often_as_its_weight_says(name, seed, problem):
+def test_the_width_of_the_kernel_counts_a_row_as_often_as_its_weight_says(seed, problem):
     X, _ = problem
     counts = np.random.default_rng(seed).integers(1, 4, len(X))
     for gamma in ("scale", "median"):
         expected = gamma_of(gamma, np.repeat(X, counts, axis=0))
         for rows in (X, sp.csr_matrix(X), X.astype(np.float32)):
             assert gamma_of(gamma, rows, counts.astype(float)) == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("name", sorted({*WITH_KERNEL} & {*WEIGHTED} - {"PrototypeKLR"}))  # its gamma is a number
+@pytest.mark.parametrize("gamma", ["scale", "median"])
+@settings(max_examples=3)
+@given(problem=problems(), seed=st.integers(0, 2**32 - 1))
+def test_classifiers_weight_the_rows_from_which_gamma_is_computed(name, gamma, seed, problem):
+    X, y = problem
+    counts = np.random.default_rng(seed).integers(1, 4, len(X))
+    expected = gamma_of(gamma, np.repeat(X, counts, axis=0))
+    f, by_number = (model(name, gamma=value).fit(X, y, counts).decision_function(X) for value in (gamma, expected))
+    assert_near(f, by_number, 1e-3)
 
 
 @pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix])

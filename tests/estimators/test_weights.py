@@ -52,7 +52,7 @@ def test_a_whole_weight_is_as_many_rows(learner, layout):
     repeated = clone(learner).fit(layout(np.repeat(X, counts, axis=0)), np.repeat(y, counts))
     expected = repeated.decision_function(layout(X))
     np.testing.assert_allclose(weighted.decision_function(layout(X)), expected, rtol=1e-3, atol=1e-4)
-    if hasattr(learner, "objective_"):
+    if hasattr(weighted, "objective_"):
         assert weighted.objective_ == pytest.approx(repeated.objective_, rel=1e-6)
     if hasattr(weighted, "duality_gap_"):
         assert -1e-9 <= weighted.duality_gap_ <= max(learner.tol, 1e-4)

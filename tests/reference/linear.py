@@ -114,17 +114,23 @@ def passive_aggressive(X, y, variant, C):
 
 
 def bcw(batches, C, q, r=None):
-    """Return the mean and S after batches (X, y), algorithm 1 with the inverse and its root; r is 1/C if not given."""
+    """Return the mean, S, and the numbers of updates and mistakes after batches (X, y).
+
+    Algorithm 1, with the inverse and its root; r is 1/C if not given.
+    """
     d = batches[0][0].shape[1]
     mean, S = np.zeros(d), np.eye(d)
+    updates = mistakes = 0
     for X, y in batches:
         S = np.linalg.inv(np.linalg.inv(S) + X.T @ X / (r or 1 / C))
         U = np.real(sqrtm(S))
         w = np.linalg.solve(U, mean)
         for x, label in zip(X @ U, y, strict=True):
             loss = max(0.0, 1 - label * (w @ x))
+            mistakes += loss >= 1
             if loss > 0 and x.any():
                 squared = x @ x
                 w = w + label * x * (min(loss / squared, C) if q == 1 else loss / (squared + 0.5 / C))
+                updates += 1
         mean = U @ w
-    return mean, S
+    return mean, S, updates, mistakes

@@ -16,6 +16,7 @@ from klr_bench.report.load import read_results
 from klr_bench.report.papers.reproduction import provenance, source_of
 from klr_bench.report.render import document, table_files
 from klr_bench.report.table import results_table
+from tests.attack.promise import files_in
 from tests.report.folders import REFERENCE, reproduction, table
 
 FOLDERS = sorted(path.parent for path in REFERENCE.glob("*/records.csv"))
@@ -116,11 +117,11 @@ def test_a_second_clone_reports_and_the_references_of_the_first_stay_as_they_are
         (tmp_path / clone / "klr_bench" / "__init__.py").touch()
     folder = tmp_path / "one" / "results" / "reference"
     shutil.copytree(REFERENCE / "oskl_magic", folder / "oskl_magic", ignore=shutil.ignore_patterns("report"))
-    before = sorted(folder.rglob("*"))
+    before = sorted(folder.rglob("*")), files_in(folder)
     monkeypatch.chdir(tmp_path / "other")
     for words in (["experiment=oskl_magic", "format=md"], ["paper=zhang2013icml", "format=md"]):
         assert main(["report", *words, f"results_dir={folder}"]) == 0
-    assert sorted(folder.rglob("*")) == before
+    assert (sorted(folder.rglob("*")), files_in(folder)) == before
     assert Path("results/reference_reports/oskl_magic/report/table.md").is_file()
     assert caplog.messages == []
 

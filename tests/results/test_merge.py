@@ -16,6 +16,7 @@ from klr_bench.report.load import read_results
 from klr_bench.results import archive as archives
 from klr_bench.results.merge import MACHINE_METRICS, merge
 from klr_bench.results.store import Store
+from tests.attack.promise import files_in
 from tests.config.composing import altered
 from tests.results.test_store import record, write
 from tests.runner import small
@@ -197,13 +198,13 @@ def test_an_invalid_manifest_is_refused_before_anything_is_written(
         folder = tmp_path / "a" / "b" / name / "tiny"
         write(Store(folder), record("key"))
         (folder / "manifest.yaml").write_text(yaml.safe_dump(manifest if name == where else {"experiment": "tiny"}))
-    before = sorted(tmp_path.rglob("*"))
+    before = sorted(tmp_path.rglob("*")), files_in(tmp_path)
     for given in (folder.parents[1] / "source", folder.parents[1] / "source" / "tiny"):
         assert main(["merge", str(given), f"into={folder.parent}"]) == 2
         said = " ".join(capsys.readouterr().err.split())
         assert message in said
         assert "manifest.yaml" in said
-    assert sorted(tmp_path.rglob("*")) == before
+    assert (sorted(tmp_path.rglob("*")), files_in(tmp_path)) == before
 
 
 @pytest.mark.parametrize("shard", ["0/4", "5/4", "1", "a/b"])

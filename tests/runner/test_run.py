@@ -657,6 +657,7 @@ def test_damaged_scores_are_ignored(tmp_path):
     fold = SimpleNamespace(key="fold", selection=SelectionConfig(score="accuracy"))
     path, scores = tmp_path / "selections" / "fold" / "a.json", {"a": 0.75, "none": None}
     write_checked_json(path, scores)
+    assert ScoreStore(tmp_path, fresh=False)._scores(fold) == scores
     content = path.read_bytes()
     for bit in range(8 * len(content)):
         path.write_bytes(content[: bit // 8] + bytes([content[bit // 8] ^ 1 << bit % 8]) + content[bit // 8 + 1 :])

@@ -182,7 +182,7 @@ def test_candidates_and_kernels_may_have_a_multiple_of_scale():
     for target in ("klr_bench.OSKL", "sklearn.svm.SVC"):
         learners = [{"_target_": target, "gamma": value} for value in ("2 scale", gamma)]
         first, second = score_fold(learners, {"kernel": "rbf"}, split, 0, folds=3, seed=0)
-        assert first == second
+        assert first == second > 0.5
     assert resolve_kernel({"kernel": "rbf", "gamma": "2 scale"}, split.X_train, 0) == {"kernel": "rbf", "gamma": gamma}
 
 

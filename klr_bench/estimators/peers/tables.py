@@ -57,7 +57,7 @@ class TunedLightGBM(Wrapper):
         self.n_settings = n_settings
 
     def fit(self, X: Any, y: Any) -> TunedLightGBM:
-        """Choose the settings, and fit the classifier to the rows of X and their classes y; return self."""
+        """Choose the settings, and fit the classifier to rows X and their classes y; return self."""
         random = check_random_state(self.random_state)
         folds = list(StratifiedKFold(3, shuffle=True, random_state=random).split(X, y))
         tried = [{}, *(_settings(random) for _ in range(self.n_settings - 1))]
@@ -134,7 +134,7 @@ class CalibratedSVC(Wrapper):
     """
 
     def fit(self, X: Any, y: Any) -> CalibratedSVC:
-        """Choose C and gamma, and fit the classifier to the rows of X and their classes y; return self."""
+        """Choose C and gamma, and fit the classifier to rows X and their classes y; return self."""
         scale = 1 / (X.shape[1] * X.var())
         grid = {"C": [0.1, 1.0, 10.0, 100.0], "gamma": [0.1 * scale, scale, 10 * scale]}
         folds = StratifiedKFold(3, shuffle=True, random_state=self.random_state)

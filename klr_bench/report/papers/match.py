@@ -71,12 +71,12 @@ class Match:
 
     @property
     def has_power(self) -> bool:
-        """True if the numbers agree, in enough repeats, and the published one with fewer than half of other methods."""
+        """True if the numbers agree in enough repeats, and fewer than half of other methods agree."""
         return self.agrees and self.others is not None and not self.is_weak
 
     @property
     def is_common(self) -> bool:
-        """True if the numbers agree, and the published one also agrees with at least half of the other methods."""
+        """True if the published number agrees with ours and with at least half of other methods."""
         return self.agrees and self.others is not None and 2 * self.others.agreeing >= self.others.compared
 
     @property

@@ -97,8 +97,7 @@ def test_batches_equal_the_reference(q, C, r, layout, monkeypatch):
     learner = klr.BatchConfidenceWeighted(C, q, r=r)
     for rows in batches:
         learner.partial_fit(layout(X[rows]), y[rows], classes=[-1, 1])
-    mean, S = reference.bcw([(X[rows], y[rows]) for rows in batches], C, q, r)
-    assert_same(learner, mean, S, learner.n_updates_, learner.n_mistakes_)
+    assert_same(learner, *reference.bcw([(X[rows], y[rows]) for rows in batches], C, q, r))
     assert (learner.t_, learner.n_batches_) == (300, 3)
 
 
