@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 import yaml
+from hatchling.builders.sdist import SdistBuilder
+from hatchling.builders.wheel import WheelBuilder
 
 import klr_bench
 from tests.conftest import ROOT
@@ -31,11 +33,9 @@ INSIDE = (
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Return the wheel and the sdist of this checkout, by the names of their targets."""
-    builders = [pytest.importorskip(f"hatchling.builders.{target}") for target in ("wheel", "sdist")]
     folder = tmp_path_factory.mktemp("dist")
     found = {}
-    for module, name in zip(builders, ("WheelBuilder", "SdistBuilder"), strict=True):
-        builder = getattr(module, name)(str(ROOT))
+    for builder in (WheelBuilder(str(ROOT)), SdistBuilder(str(ROOT))):
         found[builder.PLUGIN_NAME] = Path(next(builder.build(directory=str(folder), versions=["standard"])))
     return found
 
