@@ -28,7 +28,7 @@ OPTIONAL = ("catboost", "celer", "lightgbm")
 """Libraries of the extra `peers` that the extra `test` lacks; tests that compare with them are skipped without them."""
 WAITING = ("test_dask.py", "test_executors.py", "test_kills.py", "test_interruptions.py")
 """Files with few tests that wait for other processes; they start first, because the last file runs alone."""
-READS_REFERENCES = re.compile(r'"results" / "reference"')
+READS_REFERENCES = re.compile(r'"results" / "reference"|\bREFERENCE\b|\breproduction\(')
 OF_REFERENCES = [
     path.relative_to(ROOT / "tests").as_posix()
     for path in sorted((ROOT / "tests").rglob("test_*.py"))
