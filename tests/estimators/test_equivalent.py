@@ -148,6 +148,18 @@ def test_float32_rows_give_the_same_decision_values(name, problem):
     assert_near(single.decision_function(X), f.decision_function(X), 1e-3)
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("name", sorted(CLASSIFIERS))
+def test_float32_rows_of_separate_classes_give_the_same_decision_values(name, n_classes):
+    random = np.random.default_rng(0)
+    y = np.arange(60) % n_classes
+    X = (np.eye(3)[y] + 0.2 * random.standard_normal((60, 3))).astype(np.float32)
+    double = model(name).set_params(**ORDERLESS.get(name, {})).fit(X.astype(np.float64), y)
+    single = model(name).set_params(**ORDERLESS.get(name, {})).fit(X, y)
+    assert_near(single.decision_function(X), double.decision_function(X), ROUNDED.get(name, 1e-2))
+    np.testing.assert_array_equal(single.predict(X), double.predict(X))
+
+
 @pytest.mark.parametrize("name", WEIGHTED)
 @settings(max_examples=3)
 @given(problem=problems(), seed=st.integers(0, 2**32 - 1))
