@@ -160,7 +160,8 @@ def text_calls(tree: ast.Module) -> Iterator[ast.Call]:
         if isinstance(node, ast.Call):
             owner, _, name = ast.unparse(node.func).rpartition(".")
             words = {word.arg for word in node.keywords}
-            values = [value.value for value in ast.walk(node) if isinstance(value, ast.Constant)]
+            given = [*node.args, *(word.value for word in node.keywords)]
+            values = [part.value for value in given for part in ast.walk(value) if isinstance(part, ast.Constant)]
             is_binary = owner in NO_FILES or any(re.fullmatch("[rwax+]*b[rwax+]*", str(value)) for value in values)
             if (
                 name in ("read_text", "write_text")
