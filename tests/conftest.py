@@ -5,6 +5,7 @@ import random
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -23,9 +24,11 @@ os.environ.pop("COLUMNS", None)  # pytest-xdist sets it in its workers
 ROOT = Path(__file__).resolve().parents[1]
 MIRROR = Path(os.environ.get("KLR_BENCH_MIRROR") or ROOT.parent / "shared" / "data").resolve()
 needs_proc = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+OPTIONAL = ("catboost", "celer", "lightgbm")
+"""Libraries of the extra `peers` that the extra `test` lacks; tests that compare with them are skipped without them."""
 WAITING = ("test_dask.py", "test_executors.py", "test_kills.py", "test_interruptions.py")
 """Files with few tests that wait for other processes; they start first, because the last file runs alone."""
-READS_REFERENCES = re.compile(r'"results" / "reference"')
+READS_REFERENCES = re.compile(r'"results" / "reference"|\bREFERENCE\b|\breproduction\(')
 OF_REFERENCES = [
     path.relative_to(ROOT / "tests").as_posix()
     for path in sorted((ROOT / "tests").rglob("test_*.py"))
@@ -50,6 +53,8 @@ def pytest_report_header(config: pytest.Config) -> str:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if collect_ignore:
         terminalreporter.write_line(f"Without results/reference these are left out: {', '.join(collect_ignore)}")
+    if missing := [name for name in OPTIONAL if find_spec(name) is None]:
+        terminalreporter.write_line(f"Without {', '.join(missing)} tests are skipped: pip install klr-bench[peers]")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -1,7 +1,11 @@
 """Content of the distributions, and equal versions in all places."""
 
+import os
 import re
 import runpy
+import shutil
+import subprocess
+import sys
 import tarfile
 import tomllib
 import zipfile
@@ -9,6 +13,8 @@ from pathlib import Path
 
 import pytest
 import yaml
+from hatchling.builders.sdist import SdistBuilder
+from hatchling.builders.wheel import WheelBuilder
 
 import klr_bench
 from tests.conftest import ROOT
@@ -31,11 +37,9 @@ INSIDE = (
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Return the wheel and the sdist of this checkout, by the names of their targets."""
-    builders = [pytest.importorskip(f"hatchling.builders.{target}") for target in ("wheel", "sdist")]
     folder = tmp_path_factory.mktemp("dist")
     found = {}
-    for module, name in zip(builders, ("WheelBuilder", "SdistBuilder"), strict=True):
-        builder = getattr(module, name)(str(ROOT))
+    for builder in (WheelBuilder(str(ROOT)), SdistBuilder(str(ROOT))):
         found[builder.PLUGIN_NAME] = Path(next(builder.build(directory=str(folder), versions=["standard"])))
     return found
 
@@ -50,7 +54,7 @@ def test_the_wheel_holds_the_package_its_configs_and_nothing_else(built: dict[st
     assert first == "the wheel contains tests/conftest.py, which is not in the repository"
 
 
-def test_the_sdist_builds_and_tests_without_results(built: dict[str, Path]) -> None:
+def test_the_sdist_builds_and_tests_without_results(built: dict[str, Path], tmp_path: Path) -> None:
     held = SCRIPT["members"](built["sdist"])
     assert SCRIPT["faults_of_sdist"](held) == []
     assert {"pyproject.toml", "README.md", "LICENSE", "tests/conftest.py", "scripts/release", *INSIDE[:1]} <= set(held)
@@ -59,6 +63,12 @@ def test_the_sdist_builds_and_tests_without_results(built: dict[str, Path]) -> N
     ]
     with tarfile.open(built["sdist"]) as archive:
         assert sum(member.size for member in archive) < 10 * 2**20
+    shutil.unpack_archive(built["sdist"], tmp_path)
+    (folder,) = tmp_path.iterdir()
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-p", "no:cacheprovider"]
+    environment = os.environ | {"PYTHONPATH": ""}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_every_place_names_the_same_version_and_licence() -> None:

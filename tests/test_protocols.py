@@ -157,14 +157,20 @@ def test_a_warm_up_is_a_small_fit_once_with_the_same_solver():
 
 def test_a_warm_up_that_fails_does_no_harm():
     class Needy(Bare):
-        fits = 0
-
         def __init__(self, needed):
             self.needed = needed
 
     class Failing(Bare):
+        fits = 0
+
         def fit(self, X, y):
+            type(self).fits += 1
             raise RuntimeError
 
-    protocols.warm_up(Needy(3))
-    protocols.warm_up(Failing())
+    with pytest.raises(TypeError, match="needed"):
+        Needy()
+    for estimator in (Needy(3), Failing()):
+        protocols.warm_up(estimator)
+    assert Failing.fits == 1
+    with pytest.raises(RuntimeError):
+        Failing().fit(X, Y)

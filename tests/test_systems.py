@@ -3,6 +3,7 @@
 import ast
 import csv
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,6 +19,8 @@ from tests.conftest import ROOT
 from tests.windows.sitecustomize import MODULES, NAMES
 
 WINDOWS = ROOT / "tests" / "windows"
+NO_FILES = ("os", "webbrowser", "Image", "archive")
+"""What has a function `open` that reads no text."""
 PROGRAM = """
 import sys
 from pathlib import Path
@@ -105,37 +108,64 @@ def test_a_time_limit_ends_a_fit_in_a_child_process(folder: Path) -> None:
 
 
 def checked_nodes(tree: ast.Module) -> set[ast.AST]:
-    """Return the nodes inside of ``if hasattr(...)`` and ``try: ... except ImportError``."""
-    blocks = [
-        node
+    """Return the nodes inside of ``if hasattr(...)`` and ``try``, if ``except ImportError`` follows."""
+    bodies = [
+        node.body
         for node in ast.walk(tree)
-        if (isinstance(node, ast.If) and "hasattr" in ast.unparse(node.test))
+        if (isinstance(node, ast.If) and ast.unparse(node.test).startswith("hasattr("))
         or (isinstance(node, ast.Try) and any("ImportError" in ast.unparse(handler) for handler in node.handlers))
     ]
-    return {inner for block in blocks for inner in ast.walk(block)}
+    return {inner for body in bodies for statement in body for inner in ast.walk(statement)}
+
+
+def unchecked(code: str) -> list[str]:
+    """Return what Python code uses that Windows lacks, without a check."""
+    tree = ast.parse(code)
+    found = []
+    for node in {*ast.walk(tree)} - checked_nodes(tree):
+        if isinstance(node, ast.Attribute) and ast.unparse(node.value) in ("os", "signal"):
+            found += [node] if node.attr in NAMES else []
+        elif isinstance(node, ast.Import):
+            found += [node for alias in node.names if alias.name in MODULES]
+        elif isinstance(node, ast.ImportFrom) and node.module in ("os", "signal", *MODULES):
+            found += [node for alias in node.names if node.module in MODULES or alias.name in NAMES]
+    return [ast.unparse(node) for node in found]
+
+
+@pytest.mark.parametrize(
+    ("code", "n_found"),
+    [
+        ("os.fork()", 1),
+        ("from os import fork", 1),
+        ("import fcntl", 1),
+        ("from resource import getrlimit", 1),
+        ("if hasattr(os, 'nice'):\n    os.nice(5)", 0),
+        ("if hasattr(os, 'nice'):\n    pass\nelse:\n    os.nice(5)", 1),
+        ("if not hasattr(os, 'nice'):\n    os.nice(5)", 1),
+        ("try:\n    import resource\nexcept ImportError:\n    os.nice(5)", 1),
+    ],
+)
+def test_what_windows_lacks_is_found(code: str, n_found: int) -> None:
+    assert len(unchecked(code)) == n_found
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "klr_bench").rglob("*.py")), ids=lambda path: path.stem)
 def test_no_module_uses_what_windows_lacks_without_a_check(path: Path) -> None:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    for node in {*ast.walk(tree)} - checked_nodes(tree):
-        if isinstance(node, ast.Attribute) and ast.unparse(node.value) in ("os", "signal"):
-            assert node.attr not in NAMES, ast.unparse(node)
-        if isinstance(node, ast.Import):
-            assert not {alias.name for alias in node.names} & {*MODULES}, ast.unparse(node)
+    assert unchecked(path.read_text(encoding="utf-8")) == []
 
 
 def text_calls(tree: ast.Module) -> Iterator[ast.Call]:
     """Yield the calls that read or write text, which need an encoding: that of Windows is not UTF-8."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
-            name, words = ast.unparse(node.func).rpartition(".")[2], {word.arg for word in node.keywords}
-            is_text = any(
-                isinstance(value, ast.Constant) and value.value in ("r", "w", "a", "x") for value in node.args
-            )
+            owner, _, name = ast.unparse(node.func).rpartition(".")
+            words = {word.arg for word in node.keywords}
+            given = [*node.args, *(word.value for word in node.keywords)]
+            values = [part.value for value in given for part in ast.walk(value) if isinstance(part, ast.Constant)]
+            is_binary = owner in NO_FILES or any(re.fullmatch("[rwax+]*b[rwax+]*", str(value)) for value in values)
             if (
                 name in ("read_text", "write_text")
-                or (name == "open" and is_text)
+                or (name == "open" and not is_binary)
                 or (name in ("run", "Popen") and "text" in words)
             ):
                 yield node
@@ -144,7 +174,8 @@ def text_calls(tree: ast.Module) -> Iterator[ast.Call]:
 @pytest.mark.parametrize("path", sorted((ROOT / "klr_bench").rglob("*.py")), ids=lambda path: path.stem)
 def test_text_is_read_and_written_as_utf_8(path: Path) -> None:
     for call in text_calls(ast.parse(path.read_text(encoding="utf-8"))):
-        assert "utf-8" in ast.unparse(call) or "encoding" in ast.unparse(call) or "/proc/" in ast.unparse(call)
+        text = ast.unparse(call)
+        assert any(part in text for part in ("utf-8", "encoding", "/proc/", "os.devnull")), text
 
 
 def test_a_file_that_windows_keeps_open_is_replaced_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
+from mypy import api
 
 import klr_bench
 from tests.conftest import ROOT
@@ -78,7 +78,6 @@ def signature(message: str) -> list[tuple[str, bool, object]]:
 
 
 def test_pyright_knows_the_classes_and_the_signature_that_editors_show(tmp_path: Path) -> None:
-    pytest.importorskip("basedpyright")
     wrong = [*wrong_types(), *wrong_names(), "from klr_bench import OSKLL"]
     _, lines = code(tmp_path, right(), wrong, [f"reveal_type({name}.__init__)" for name in CLASSES])
     (tmp_path / "pyrightconfig.json").write_text('{"typeCheckingMode": "standard"}', encoding="utf-8")
@@ -98,10 +97,9 @@ def test_pyright_knows_the_classes_and_the_signature_that_editors_show(tmp_path:
 
 def test_mypy_knows_the_classes_and_the_types_of_their_parameters(tmp_path: Path) -> None:
     """Wrong names are no errors for mypy, because the base class is of scikit-learn, which has no types."""
-    mypy = pytest.importorskip("mypy.api")
     wrong = [*wrong_types(), "from klr_bench import OSKLL"]
     path, lines = code(tmp_path, right(), wrong)
     settings = ["--config-file", str(ROOT / "pyproject.toml"), "--cache-dir", str(ROOT / ".mypy_cache")]
-    output, errors, _ = mypy.run([*settings, str(path)])
+    output, errors, _ = api.run([*settings, str(path)])
     numbers = [int(number) for number in re.findall(r"^.*user\.py:(\d+): error:", output, re.MULTILINE)]
     assert {lines[number - 1] for number in numbers} == set(wrong), output + errors

@@ -210,9 +210,13 @@ def test_classes_rows_and_labels_of_later_calls_are_those_of_the_first(name: str
 CHANGED = {
     **{"kernel": "poly", "gamma": 3.0, "degree": 2, "coef0": 0.5, "dtype": "float32", "budget": 3, "a": 3.0},
     **{"covariance": "diagonal", "safeguard": False, "n_features_to_select": 2, "maintenance": "merging"},
-    **{"n_components": 7, "rank": 2},
+    **{"n_components": 7, "rank": 2, "n_group": 2, "feature_weights": [2.0, 1.0, 1.0, 1.0]},
 }
 """Parameters that define the state of a learner."""
+
+
+def test_all_that_defines_a_state_is_changed() -> None:
+    assert {parameter for name in INCREMENTAL for parameter in CLASSIFIERS[name]._fixed} == {*CHANGED}
 
 
 @pytest.mark.parametrize("name", INCREMENTAL)

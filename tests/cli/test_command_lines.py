@@ -20,7 +20,9 @@ def configs(stub: Runner) -> list[Any]:
 
 
 REFUSED = [
-    *(([word], "") for word in ("=", "=5", "+", "++a", "~", "key=", "a.b.c.d=5", "5", "experiment")),
+    *(([word], f"expected key=value, got {word!r}.") for word in ("+", "++a", "5", "experiment")),
+    *(([word], "unknown key ''|expected a name from configs/|cannot read") for word in ("=", "=5", "~")),
+    *(([f"{key}="], f"unknown key {key!r}.") for key in ("key", "a.b.c.d", "hydra.nope")),
     *(([word], "unknown flag") for word in ("-", "--", "-x", "-cn", "--e=x", "--confg-dir=x", "--config-name=x")),
     *(([word], "expected one argument|invalid choice") for word in ("--cfg=nope", "-c")),
     *(([word], "cannot read") for word in ("repeats=[1", "repeats={1", "title='", "title=${", "title=" + "[" * 3900)),
@@ -37,16 +39,18 @@ REFUSED = [
     (["kernel.percentile=null", "kernel.gamma=1e308"], "kernel.gamma: expected from 1e-70 to 1e+70, or null"),
     # settings of Hydra
     (["--config-dir", "/nonexistent"], "not found"),
-    *(([word], "") for word in ("hydra.nope=5", "hydra/launcher=nope", "hydra.mode=NOPE")),
+    (["hydra/launcher=nope"], "unknown hydra/launcher 'nope'."),
+    (["hydra.mode=NOPE"], "expected one of|Error merging override hydra.mode=NOPE"),
     pytest.param(["hydra.run.dir=/proc/x"], "/proc/x: cannot be used (No such file or directory)", marks=needs_proc),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("arguments", "parts"), REFUSED, ids=lambda value: str(value)[:60] if value else "any")
+@pytest.mark.parametrize(("arguments", "parts"), REFUSED, ids=lambda value: str(value)[:60])
 def test_an_odd_command_line_is_refused(
     arguments: list[str], parts: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, configs: list[Any]
 ) -> None:
     before = files_in(tmp_path)
+    assert all(parts.split("|")), "each message has an empty part"
     error = refused(capsys, ["run", *arguments])
     assert any(part in error for part in parts.split("|")), error
     assert configs == []

@@ -155,6 +155,7 @@ def test_a_fetched_data_set_gives_its_numbers_a_verdict(
 ) -> None:
     folder = find_papers(paper)[paper]
     before = on_fetched(Reproduction(paper, folder, REFERENCE).matches)
+    assert before
     assert {match.not_compared for match in before} <= {NotCompared.NOT_RUN, NotCompared.OTHER_DATA}
     for match in before:
         assert "klr-bench run" in match.reason, match.printed

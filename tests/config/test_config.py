@@ -139,7 +139,7 @@ REFUSED = [
     (["dataset=[adult]", "datasets.adult.split.test_size=0.3"], r"add datasets\.adult\.split\.official=null"),
     (["dataset=[mnist]", "datasets.mnist.positive=8"], r"datasets\.mnist\.positive=8: has no effect with multiclass"),
     (["dataset=[magic]", "datasets.magic.split={official: true, test_size: null}"], "there is no official test set"),
-    (["datasets.digits.source=digitts"], "digitts"),
+    (["datasets.digits.source=digitts"], r"datasets\.digits\.source: unknown source 'digitts'\. Known: a9a, "),
     (["experiment=[oskl_magic,oskl_adult]"], r"experiment: expected one name\. .* -m experiment="),
     (["dataset=[]"], r"no dataset is selected: .* Known: a9a, adult, .*moons"),
     (["datasets.magic.scale=null"], r"datasets\.magic\.scale is given, but dataset 'magic' is not selected\."),

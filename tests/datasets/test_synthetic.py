@@ -1,6 +1,8 @@
 """Synthetic and bundled data sets."""
 
 from collections.abc import Callable
+from inspect import isfunction
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -30,6 +32,15 @@ SETS: dict[str, Callable[[int, int], tuple[Any, Any]]] = {
     "correlated_blocks": lambda n, seed: blocks(n, seed=seed)[:2],
     "sparse_binary": lambda n, seed: synthetic.sparse_binary(n, 500, 20, 5, 2, 4, 0.6, seed),
 }
+
+
+def functions_of(module: ModuleType) -> set[str]:
+    return {name for name, thing in vars(module).items() if isfunction(thing) and thing.__module__ == module.__name__}
+
+
+def test_every_set_is_here() -> None:
+    assert set(SETS) == functions_of(synthetic)
+    assert set(BUNDLED) == functions_of(bundled)
 
 
 def dense(X: Any) -> Any:

@@ -120,5 +120,4 @@ def test_the_link_to_the_source_of_a_page_needs_the_address_of_the_repository() 
     ],
 )
 def test_names_of_classes_and_calls_become_links(code: str, linked: bool) -> None:
-    pytest.importorskip("sphinx")
     assert extension("code_links").is_public(code) is linked

@@ -11,6 +11,7 @@ import klr_bench
 from klr_bench.estimators.kernel_values import operands
 from klr_bench.estimators.peers.approximate import ApproximateKernelLR
 from klr_bench.estimators.peers.l1 import L1Peer
+from tests.conftest import OPTIONAL
 
 CLASSIFIERS = {
     name: thing
@@ -79,7 +80,7 @@ def toy(n=300, d=4, seed=1, *, empty_rows=True):
 
 
 def skip_if_not_installed(solver):
-    if solver in ("skglm", "celer") and find_spec(solver) is None:
+    if solver in OPTIONAL and find_spec(solver) is None:
         pytest.skip(f"{solver} is not installed: pip install klr-bench[peers]")
 
 

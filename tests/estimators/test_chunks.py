@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from klr_bench import SOFS
+from klr_bench import SOFS, PassiveAggressive
 from klr_bench.estimators.linear import confidence
 from tests.estimators.budget.test_budget import CASES as BUDGET
 from tests.estimators.budget.test_budget import PROJECTING
@@ -17,7 +17,7 @@ from tests.estimators.linear.test_engine import toy as linear_toy
 from tests.estimators.one_pass import ALMA, BSGD, DUOL, FOGD, NOGD
 from tests.estimators.online.cases import CASES as ONLINE
 from tests.estimators.online.cases import SOFTMAX
-from tests.estimators.samples import small, toy
+from tests.estimators.samples import CLASSIFIERS, small, toy
 
 OTHERS = {
     "alma": ALMA(),
@@ -26,6 +26,7 @@ OTHERS = {
     **{f"fogd {loss}": FOGD(30, loss=loss, random_state=0) for loss in ("logit", "hinge", "square")},
     **{f"nogd {loss}": NOGD(60, loss=loss) for loss in ("logit", "hinge", "square")},
     "sofs": SOFS(3),
+    "pa": PassiveAggressive(),
 }
 LEARNERS = (
     {f"online {name}": learner for name, learner in ONLINE.items()}
@@ -34,6 +35,13 @@ LEARNERS = (
     | SOFTMAX
     | OTHERS
 )
+
+
+def test_every_learner_is_here():
+    of_rows = {
+        name for name, cls in CLASSIFIERS.items() if hasattr(cls, "partial_fit") and "n_batches_" not in cls.__doc__
+    }
+    assert {type(learner).__name__ for learner in LEARNERS.values()} == of_rows, "others learn in batches"
 
 
 def prepared(name, n_classes, budget, average):

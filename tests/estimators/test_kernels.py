@@ -31,7 +31,7 @@ from klr_bench import (
 )
 from klr_bench.estimators.batch.hindsight import BestInHindsight
 from klr_bench.estimators.online import strategies
-from tests.estimators.samples import toy
+from tests.estimators.samples import CLASSIFIERS, toy
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning", "ignore:cache_size")
 
@@ -49,6 +49,13 @@ LEARNERS = [
     NystroemKLR(n_centers=20),
     NystroemKLR(n_centers=20, cache_size=1e-3),
 ]
+LEARNERS += [
+    cls()
+    for cls in CLASSIFIERS.values()
+    if callable in cls._parameter_constraints.get("kernel", []) and "gamma" in cls._parameter_constraints
+    if cls not in {type(learner) for learner in LEARNERS}
+]
+"""All classes for any kernel and one gamma; those that search for gamma are in test_cross_validation.py."""
 TOLERANCE = {"float32": 1e-4, "float64": 1e-9}
 
 

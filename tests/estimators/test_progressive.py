@@ -7,6 +7,7 @@ from sklearn.base import clone
 from sklearn.datasets import make_classification
 
 from klr_bench import AROW, FOGD, NAROW, BudgetOSKL
+from tests.estimators.samples import CLASSIFIERS, small
 
 LEARNERS = [
     BudgetOSKL(10, G=2.0, average=False, gamma=0.5, random_state=0),
@@ -16,6 +17,12 @@ LEARNERS = [
     NAROW(),
 ]
 LAYOUTS = {"float64": np.array, "float32": lambda X: X.astype(np.float32), "csr": sp.csr_matrix}
+
+
+def test_every_class_with_scores_is_here():
+    last = {name: small(CLASSIFIERS[name](), average=False) for name in CLASSIFIERS}
+    with_scores = {name for name in last if hasattr(last[name], "partial_fit_scores")}
+    assert {type(learner).__name__ for learner in LEARNERS} == with_scores
 
 
 def rows(d=5):

@@ -1,35 +1,48 @@
-"""Every learner with a compiled rule or strategy is compared with a slow reference in double precision."""
+"""Every public classifier is compared with a slow reference in double precision."""
 
-import inspect
+import re
 from pathlib import Path
 
 import pytest
 
-import klr_bench
-from klr_bench.estimators.budget.base import BudgetClassifier
 from klr_bench.estimators.features.base import FeatureDescentClassifier
 from klr_bench.estimators.online.classifier import OnlineClassifier
 from tests.estimators.budget.test_budget import CASES as BUDGET_CASES
 from tests.estimators.budget.test_budget import UNLIMITED
 from tests.estimators.online.cases import CASES as ONLINE_CASES
+from tests.estimators.samples import CLASSIFIERS
 
 HERE = Path(__file__).parent
-LEARNERS = [
-    thing
-    for name in klr_bench.__all__
-    if inspect.isclass(thing := getattr(klr_bench, name))
-    and issubclass(thing, OnlineClassifier)
-    and not issubclass(thing, FeatureDescentClassifier)  # of features/test_descent.py
+BY_RULE = [
+    name
+    for name, cls in CLASSIFIERS.items()
+    if issubclass(cls, OnlineClassifier) and not issubclass(cls, FeatureDescentClassifier)
 ]
+"""Learners with a compiled rule or strategy."""
 COMPARED = {type(learner).__name__ for learner in [*(ONLINE_CASES | BUDGET_CASES | UNLIMITED).values()]}
+OF_PARTS = {
+    "DualCDKLRCV": "test_cross_validation.py",
+    "OSKLCV": "test_cross_validation.py",
+    "PartitionedKLR": "batch/test_partitioned.py",
+}
+"""Classes that fit another one to parts of the rows, and the tests that compare them with fits of that one."""
 
 
-@pytest.mark.parametrize("cls", LEARNERS, ids=lambda cls: cls.__name__)
-def test_a_learner_is_compared_with_a_reference(cls):
-    wing, module = cls.__module__.split(".")[-2:]
-    tests = HERE / wing / f"test_{module}.py"
-    place = "budget/test_budget.py" if issubclass(cls, BudgetClassifier) else "online/cases.py"
-    assert cls.__name__ in COMPARED or tests.exists(), (
-        f"{cls.__name__} has no reference: implement its rule plainly in tests/reference/kernel.py, and add a line "
-        f"to CASES in tests/estimators/{place}; or give it tests in {tests.relative_to(HERE.parents[1])}"
+@pytest.mark.parametrize("name", BY_RULE)
+def test_a_learner_is_compared_with_a_reference(name):
+    assert name in COMPARED, (
+        f"{name} has no reference: implement its rule plainly in tests/reference/kernel.py, and add a line to CASES in "
+        "tests/estimators/budget/test_budget.py or tests/estimators/online/cases.py"
+    )
+
+
+@pytest.mark.parametrize("name", sorted({*CLASSIFIERS} - {*BY_RULE}))
+def test_another_classifier_has_tests_with_a_reference(name):
+    wing = CLASSIFIERS[name].__module__.split(".")[-2]
+    paths = [HERE / OF_PARTS[name]] if name in OF_PARTS else sorted((HERE / wing).glob("*.py"))
+    texts = [path.read_text(encoding="utf-8") for path in paths]
+    if name not in OF_PARTS:
+        texts = [text for text in texts if re.search(r"^from tests\.reference\b", text, re.MULTILINE)]
+    assert any(re.search(rf"\b{name}\b", text) for text in texts), (
+        f"{name} has no reference: implement it plainly in tests/reference, and compare in tests/estimators/{wing}"
     )

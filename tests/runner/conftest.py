@@ -19,7 +19,8 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def client() -> Any:
-    distributed = pytest.importorskip("distributed")
+    import distributed  # a slow import
+
     shared = {"threads_per_worker": 1, "dashboard_address": None}
     with distributed.LocalCluster(n_workers=2, **shared) as cluster, distributed.Client(cluster) as client:
         yield client

@@ -24,7 +24,6 @@ from klr_bench.runner.plan import plan_cells
 from tests.config.composing import composed
 from tests.runner.test_interruptions import HERE, TIMES, Workplace, ended, estimators, patiently
 
-pytest.importorskip("distributed")
 pytestmark = pytest.mark.exhaustive
 
 

@@ -12,7 +12,6 @@ from sklearn.datasets import make_classification
 from klr_bench import PartitionedKLR, dask_leaves
 from klr_bench.runner.executors import _dask_leaves as module
 
-pytest.importorskip("distributed")
 pytestmark = pytest.mark.usefixtures("short_search")
 
 

@@ -12,9 +12,6 @@ from klr_bench import NystroemKLR, dask_rows
 from klr_bench.estimators.kernel_values import row_blocks
 from klr_bench.runner.executors import _dask_rows as module
 
-pytest.importorskip("distributed")
-
-
 MORE_CASES = [(2, True, False), (3, False, False), (2, False, True), (3, True, True)]
 
 

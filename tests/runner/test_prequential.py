@@ -28,7 +28,12 @@ OSKL = ["algorithm=[budget_oskl]", "algorithms.budget_oskl.estimator.budget=50"]
 MOONS = "datasets.moons.split={stream: true, test_size: null}"
 NO_SCORES = "cannot predict each row before learning from it"
 SMALL = [f"{SPLIT}chunk=100", f"{SPLIT}window=500", f"{SPLIT}checkpoint=500"]
-prequential.SHORTEST_PASS_S = 0.0  # also in workers, which import this module to find `Logged`
+
+
+@pytest.fixture(autouse=True)
+def short_passes(monkeypatch):
+    """Let short passes have checkpoints, too."""
+    monkeypatch.setattr(prequential, "SHORTEST_PASS_S", 0.0)
 
 
 @pytest.fixture(scope="module")
@@ -223,6 +228,7 @@ class Logged(BudgetOSKL):
         self.at = at
 
     def partial_fit(self, X, y, classes=None, callback=None):
+        prequential.SHORTEST_PASS_S = 0.0  # in a worker, which has no fixtures
         seen = getattr(self, "t_", 0)
         with Path("log").open("a") as log:
             log.write(f"{seen}\n")

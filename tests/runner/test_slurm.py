@@ -13,8 +13,6 @@ import pytest
 from klr_bench.cli import main
 from tests.runner.test_interruptions import Workplace, ended, patiently
 
-pytest.importorskip("dask_jobqueue")
-
 SBATCH = """#!/bin/sh
 cp "$1" {folder}/$$.sh
 setsid bash {folder}/$$.sh >{folder}/$$.log 2>&1 &

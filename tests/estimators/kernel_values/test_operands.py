@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.svm import SVC
 
-from klr_bench import L1KLR, DualCDKLR, ImportVectorMachine
+from klr_bench import L1KLR
 from klr_bench.estimators.core import kernels
 from klr_bench.estimators.core.kernels import Kernel, exp2_negative, finish, gamma_of
 from klr_bench.estimators.core.vectors import SINGLE_TIE
@@ -22,8 +22,7 @@ from klr_bench.estimators.kernel_values.operands import Dense, Indexed, Packed, 
 from klr_bench.estimators.kernel_values.tiles import products_of, sums_and_nearest, sums_of, values_of
 from klr_bench.estimators.peers.approximate import ApproximateKernelLR
 from tests.estimators import samples
-from tests.estimators.one_pass import OSKL, Forgetron, NonConservativeKLR
-from tests.estimators.samples import spread_out, toy
+from tests.estimators.samples import CLASSIFIERS, small, spread_out, toy
 from tests.reference import kernel as reference
 from tests.reference.kernel import kernel_matrix
 
@@ -300,8 +299,12 @@ def test_the_median_is_that_of_a_thousand_rows_from_all_over():
     assert gamma_of("median", X) == pytest.approx(1 / (2 * np.median(sample) ** 2), rel=0.02)
 
 
-BY_GAMMA = [NonConservativeKLR(), OSKL(random_state=0), Forgetron(9), DualCDKLR(random_state=0), ImportVectorMachine()]
-BY_GAMMA += [L1KLR(), L1KLR(features="fourier", random_state=0), ApproximateKernelLR("fourier", random_state=0)]
+BY_GAMMA = [
+    small(cls(), random_state=0, budget=9, n_components=30)
+    for cls in CLASSIFIERS.values()
+    if any("'scale'" in str(option) for option in cls._parameter_constraints.get("gamma", []))
+]
+BY_GAMMA += [L1KLR(features="fourier", random_state=0), ApproximateKernelLR("fourier", random_state=0)]
 
 
 @pytest.mark.parametrize("name", ["scale", "auto", "median"])

@@ -9,6 +9,7 @@ from sklearn.base import clone
 
 import klr_bench as klr
 from klr_bench.estimators.linear import bcw, confidence, engine
+from tests.estimators.samples import CLASSIFIERS
 from tests.reference import linear as reference
 
 CASES = {
@@ -29,6 +30,11 @@ LEARNERS = [learner for learner, _ in CASES.values()] + [
     klr.SecondOrderPerceptron(update="always"),
     klr.SecondOrderPerceptron(compat="libol"),
 ]
+
+
+def test_every_class_with_a_covariance_of_each_row_is_here():
+    learners = {cls for cls in CLASSIFIERS.values() if issubclass(cls, confidence.ConfidenceLearner)}
+    assert {type(learner) for learner in LEARNERS} == learners
 
 
 def toy(n=300, d=6, seed=1):

@@ -7,7 +7,9 @@ from sklearn.base import clone
 
 import klr_bench as klr
 from klr_bench.estimators.linear import confidence
+from klr_bench.estimators.linear.base import LinearClassifier
 from tests.estimators.linear.test_engine import LEARNERS
+from tests.estimators.samples import CLASSIFIERS
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -21,6 +23,11 @@ OTHERS = [
     *(klr.SparseBatchConfidenceWeighted(q=q) for q in (1, 2)),
     *(klr.FeatureGeneratingMachine(q=q) for q in (1, 2)),
 ]
+
+
+def test_every_linear_class_is_here():
+    linear = {cls for cls in CLASSIFIERS.values() if issubclass(cls, LinearClassifier)}
+    assert {type(learner) for learner in FULL + OTHERS} == linear
 
 
 def repeated_rows(seed, n=60):

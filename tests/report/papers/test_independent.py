@@ -21,11 +21,18 @@ from scipy import stats
 from klr_bench.config.locations import config_dir
 from klr_bench.report.papers.evidence import orders
 from klr_bench.report.papers.match import Match
+from klr_bench.report.papers.reading import paper_files
 from klr_bench.report.papers.reproduction import Reproduction
 from klr_bench.report.papers.scoreboard import apart, counts
 from tests.report.folders import REFERENCE, reproduction
 
-PAPERS = ("qin2011", "tan2016aaai", "zhang2012aaai", "zhang2013icml")
+PAPERS = [name for name, folder in paper_files([config_dir()]).items() if (folder / "tables.csv").is_file()]
+NOT_COMPARED = {"zhang2012aaai": "the files of RCV1 have not been available"}
+"""Papers whose measured numbers are all missing or of other data, and why."""
+COMPARED = [paper for paper in PAPERS if paper not in NOT_COMPARED]
+WITH_SPREADS = [
+    paper for paper in COMPARED if pd.read_csv(config_dir() / "paper" / paper / "tables.csv")["std"].notna().any()
+]
 SCALES = {"percent": 0.01, "min": 60.0}
 PARTS = {"dataset", "algorithm", "label", "params", "metric"}
 ROUNDING = 1 + 1e-9
@@ -279,6 +286,12 @@ def measured(table: pd.DataFrame) -> pd.DataFrame:
     return table[(table["why"] == "") & (table["algorithm"] != "") & ~derived]
 
 
+@pytest.mark.parametrize("paper", NOT_COMPARED)
+def test_a_paper_that_is_left_out_has_no_compared_number(paper: str) -> None:
+    whole = reproduction(paper)
+    assert measured(recomputed(paper, whole.matches_by_table, records_of(whole.results))).empty
+
+
 def tolerances(paper: str) -> Iterator[tuple[tuple[str, str], float]]:
     whole = reproduction(paper)
     for _, row in recomputed(paper, whole.matches_by_table, records_of(whole.results)).iterrows():
@@ -292,7 +305,7 @@ def key(match: Match) -> tuple[Any, str]:
     return (line.table, line.dataset, line.algorithm, json.dumps(line.params)), line.metric
 
 
-@pytest.mark.parametrize("paper", ["qin2011", "tan2016aaai", "zhang2013icml"])
+@pytest.mark.parametrize("paper", COMPARED)
 def test_each_verdict_can_be_every_other_one(paper: str) -> None:
     widths = dict(tolerances(paper))
 
@@ -321,7 +334,7 @@ def test_each_verdict_can_be_every_other_one(paper: str) -> None:
     assert set(table.loc[table["algorithm"] != "", "why"]) == {"missing"}
 
 
-@pytest.mark.parametrize("paper", ["tan2016aaai", "zhang2013icml"])
+@pytest.mark.parametrize("paper", WITH_SPREADS)
 def test_spreads_kinds_and_power_depend_on_the_records(paper: str) -> None:
     def scaled(match: Match, values: "pd.Series[float]", factor: float) -> Any:
         spread = match.printed.spread
