@@ -24,10 +24,7 @@ images, digit = load_digits(return_X_y=True)
 points = random.uniform(0, 3, (4000, 2))
 field = np.floor(points).sum(axis=1) % 2
 field = np.where(random.random(len(points)) < 0.1, 1 - field, field)
-datasets = {
-    "Digits, odd or even": (images / 16, digit % 2, 0.1),
-    "Checkerboard, 10 % wrong": (points, field, 4.0),
-}
+datasets = {"Digits, odd or even": (images / 16, digit % 2, 0.1), "Checkerboard, 10 % wrong": (points, field, 4.0)}
 
 # %%
 # Four online learners decide for each row whether it becomes a support vector, in one pass as in the papers:

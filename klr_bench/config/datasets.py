@@ -6,14 +6,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from klr_bench.config import locations as config_files
-from klr_bench.config.models import (
-    FILE,
-    SOURCE_KEYS,
-    DataConfig,
-    DatasetConfig,
-    DatasetEntry,
-    SourceConfig,
-)
+from klr_bench.config.models import FILE, SOURCE_KEYS, DataConfig, DatasetConfig, DatasetEntry, SourceConfig
 from klr_bench.config.splitting import Groups, Later, Official, SplitSpec, Stream, parse_split
 from klr_bench.errors import error_context, fail
 from klr_bench.instantiate import TARGET

@@ -18,12 +18,8 @@ from numpy.typing import NDArray
 
 from klr_bench.datasets.amounts import amount_value, is_missing, parse_amount, parse_numbers, text_of
 from klr_bench.datasets.class_labels import LARGEST, first_ten
-from klr_bench.datasets.columns import (
-    truth_values,
-)
-from klr_bench.datasets.dates import (
-    date_features,
-)
+from klr_bench.datasets.columns import truth_values
+from klr_bench.datasets.dates import date_features
 from klr_bench.errors import fail, sanitize
 
 NUMBER, TEXT, DATE, LEAVE_OUT = KINDS = ("number", "text", "date", "leave_out")

@@ -35,15 +35,7 @@ from klr_bench.datasets.column import (
     remedy_for,
     with_unit,
 )
-from klr_bench.datasets.columns import (
-    BOOLEANS,
-    CATEGORY,
-    DATES,
-    FEW_VALUES,
-    MOST_COUNTED,
-    STRING,
-    ColumnProfile,
-)
+from klr_bench.datasets.columns import BOOLEANS, CATEGORY, DATES, FEW_VALUES, MOST_COUNTED, STRING, ColumnProfile
 from klr_bench.datasets.dates import CLOCK, HOUR, MONTH, UNKNOWN_ORDER, WEEKDAY, YEAR, order_of
 from klr_bench.datasets.layout import Layout
 from klr_bench.errors import fail, nearest, sanitize

@@ -42,12 +42,7 @@ Entry = TypeVar("Entry", bound=LabelsFile)
 
 
 def identified(
-    dataset: DatasetConfig,
-    *,
-    cache: Path,
-    mirror: str | None,
-    progress: Progress | None = None,
-    fetching: bool = True,
+    dataset: DatasetConfig, *, cache: Path, mirror: str | None, progress: Progress | None = None, fetching: bool = True
 ) -> DatasetConfig:
     """Return a data set with the hash of the present content of each file whose hash is unknown.
 

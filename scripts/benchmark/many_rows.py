@@ -38,10 +38,7 @@ def lightgbm(n_trees):
 
 METHODS = {
     "PartitionedKLR": (1_000_000, lambda: PartitionedKLR(random_state=0, n_jobs=1)),
-    "PartitionedKLR, 200 support vectors": (
-        40_000,
-        lambda: PartitionedKLR(max_support=200, random_state=0, n_jobs=1),
-    ),
+    "PartitionedKLR, 200 support vectors": (40_000, lambda: PartitionedKLR(max_support=200, random_state=0, n_jobs=1)),
     "KLR": (100_000, lambda: KLR(random_state=0, n_jobs=1)),
     "NystroemKLR": (100_000, lambda: NystroemKLR(random_state=0, n_jobs=1)),
     "DualCDKLR": (40_000, lambda: DualCDKLR(random_state=0, n_jobs=1)),

@@ -55,11 +55,7 @@ def pictures(reference: Path) -> dict[str, bytes]:
     """Return the pictures of the first page, by name of their file in docs/_static."""
     heroes = {name: _hero(reference / "oskl_magic", theme) for name, theme in THEMES.items()}
     minors = [name.rsplit(" ", 1)[1] for name in PROJECT["classifiers"] if ":: Python :: 3." in name]
-    badges = {
-        "version": __version__,
-        "python": f"{minors[0]} to {minors[-1]}",
-        "license": PROJECT["license"],
-    }
+    badges = {"version": __version__, "python": f"{minors[0]} to {minors[-1]}", "license": PROJECT["license"]}
     return heroes | {f"{name}.svg": _badge(name, value).encode() for name, value in badges.items()}
 
 

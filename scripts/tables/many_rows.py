@@ -58,9 +58,7 @@ def many_rows(folder: Path) -> dict[str, str]:
     return {
         "many_rows": "\n\n".join([picture, *tables, notes]),
         "when": table(
-            ["class", "use it for", "time is proportional to"],
-            [[f"`{name}`", *uses] for name, uses in USES.items()],
-            3,
+            ["class", "use it for", "time is proportional to"], [[f"`{name}`", *uses] for name, uses in USES.items()], 3
         ),
         "prediction": _prediction(data),
     }

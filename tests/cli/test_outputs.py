@@ -185,10 +185,7 @@ PLACES = {
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize(
     "words",
-    [
-        "fit data.path=train.csv algorithm=majority output={}",
-        "predict model=model.skops data.path=train.csv output={}",
-    ],
+    ["fit data.path=train.csv algorithm=majority output={}", "predict model=model.skops data.path=train.csv output={}"],
 )
 def test_a_place_that_cannot_be_written_is_refused_before_anything_is_computed(
     words: str, place: str, capsys: pytest.CaptureFixture[str]

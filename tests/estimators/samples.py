@@ -26,9 +26,7 @@ KERNELS = {
     "linear": {"kernel": "linear"},
     "laplacian": {"kernel": "laplacian", "gamma": 0.7},
 }
-ALL_KERNELS = KERNELS | {
-    "sigmoid": {"kernel": "sigmoid", "gamma": 0.2, "coef0": 0.5},
-}
+ALL_KERNELS = KERNELS | {"sigmoid": {"kernel": "sigmoid", "gamma": 0.2, "coef0": 0.5}}
 LAYOUTS = ["dense", "csr made dense", "csr by index", "bits", "csr as bits", "bits and others"]
 """Layouts of rows, with the way in which their kernel values are computed."""
 

@@ -67,10 +67,7 @@ def test_a_metric_is_a_row_beside_that_of_the_paper(make: Make) -> None:
 
 @pytest.mark.parametrize(
     ("metric", "baseline", "values", "expected"),
-    [
-        ("accuracy_gain", (0.8, 0.9), (0.82, 0.89, 0.5), 0.005),
-        ("log_loss_ratio", (0.2, 0.4), (0.1, 0.1, 0.1), 0.375),
-    ],
+    [("accuracy_gain", (0.8, 0.9), (0.82, 0.89, 0.5), 0.005), ("log_loss_ratio", (0.2, 0.4), (0.1, 0.1, 0.1), 0.375)],
 )
 def test_a_comparison_with_a_baseline_is_the_mean_of_that_of_each_repeat(
     make: Make, metric: str, baseline: Sequence[float], values: Sequence[float], expected: float

@@ -70,8 +70,7 @@ RUNS = {"runs": [[80, 1], [20, 1]]}
 
 
 @pytest.mark.parametrize(
-    ("split", "ratio"),
-    [({"folds": 5}, 0.25), (None, 0.25), ({"official": True}, 0.0), (RUNS, 0.0)],
+    ("split", "ratio"), [({"folds": 5}, 0.25), (None, 0.25), ({"official": True}, 0.0), (RUNS, 0.0)]
 )
 def test_marks_are_those_of_a_slow_reference(tmp_path: Path, split: dict[str, Any] | None, ratio: float) -> None:
     result = marks(table(folder_of(tmp_path, rows(ACCURACIES), split)))
@@ -91,9 +90,7 @@ def test_marks_are_those_of_a_slow_reference(tmp_path: Path, split: dict[str, An
     assert result == {}
 
 
-def test_low_losses_are_the_best_and_times_memory_and_what_has_no_direction_have_no_marks(
-    tmp_path: Path,
-) -> None:
+def test_low_losses_are_the_best_and_times_memory_and_what_has_no_direction_have_no_marks(tmp_path: Path) -> None:
     unmarked = ["fit_time_s", "n_updates", "peak_memory_mb", "load", "objective", "setup_time_s"]
     records = rows(ACCURACIES, "log_loss", pass_time_s=0.1)
     for number, row in enumerate(records):  # no column is constant

@@ -37,10 +37,7 @@ ROOT = Path(__file__).resolve().parents[2]
 TRACES = [(10, 0.5, "accuracy", 0.75), (20, 1.0, "accuracy", 0.8)]
 BINS = [(0, 5, 0.03, 0.2), (14, 2, 0.95, 1.0)]
 ROWS = [(0.5, -1.5, 1)]
-MANIFEST = {
-    "experiment": "demo",
-    "config": {"name": "demo", "title": "Demo", "repeats": 1},
-}
+MANIFEST = {"experiment": "demo", "config": {"name": "demo", "title": "Demo", "repeats": 1}}
 
 
 def record(key: str = "k0", **changes: Any) -> Record:

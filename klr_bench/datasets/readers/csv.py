@@ -18,14 +18,7 @@ import pandas as pd
 
 from klr_bench.datasets.class_labels import LARGEST, Labels, parse_number
 from klr_bench.datasets.compression import LONGEST_LINE, not_decodable
-from klr_bench.datasets.layout import (
-    SET_LABEL,
-    Layout,
-    OpenQuoteError,
-    fields_of,
-    no_labeled_row,
-    not_delimited,
-)
+from klr_bench.datasets.layout import SET_LABEL, Layout, OpenQuoteError, fields_of, no_labeled_row, not_delimited
 from klr_bench.datasets.readers.chunks import Block, Chunk, blocks, type_of
 from klr_bench.errors import fail, sanitize
 

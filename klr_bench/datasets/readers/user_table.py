@@ -169,10 +169,7 @@ def groups_of(
 
 
 def read_frame(
-    path: Path,
-    label_column: str | int | None = None,
-    train: TrainingFile | None = None,
-    encoding: str | None = None,
+    path: Path, label_column: str | int | None = None, train: TrainingFile | None = None, encoding: str | None = None
 ) -> tuple[pd.DataFrame, TrainingFile]:
     """Read a user's table as a data frame of strings, and also return the names of its columns.
 

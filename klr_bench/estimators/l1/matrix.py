@@ -130,10 +130,7 @@ class FeatureMatrix:
 _REALS = read_only(float64, 1)
 
 
-@compiled(
-    lambda real: void(read_only(real, 2), read_only(int64, 1), _REALS, float64[::1]),
-    fastmath=True,
-)
+@compiled(lambda real: void(read_only(real, 2), read_only(int64, 1), _REALS, float64[::1]), fastmath=True)
 def _add_columns(Z, J, w, out):
     """Add to `out` the rows of Z with the indices J, multiplied by the weights w."""
     n = Z.shape[1]
@@ -146,8 +143,7 @@ def _add_columns(Z, J, w, out):
 
 
 @compiled(
-    lambda real: void(read_only(real, 2), read_only(float64, 2), _REALS, float64[:, ::1], float64[::1]),
-    fastmath=True,
+    lambda real: void(read_only(real, 2), read_only(float64, 2), _REALS, float64[:, ::1], float64[::1]), fastmath=True
 )
 def _add_sums(Z, V, h, out, squares):
     """Add to `out` and `squares` the weighted sums of the columns of Z and of their squares."""

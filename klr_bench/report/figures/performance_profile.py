@@ -108,8 +108,4 @@ def _checkpoints(inputs: Inputs) -> pd.DataFrame:
     return checkpoints
 
 
-FIGURE = Figure(
-    needs=Needs(traces=("objective",)),
-    plot=_plot,
-    title="Performance profiles (Dolan and More, 2002)",
-)
+FIGURE = Figure(needs=Needs(traces=("objective",)), plot=_plot, title="Performance profiles (Dolan and More, 2002)")

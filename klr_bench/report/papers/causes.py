@@ -34,10 +34,7 @@ class JudgedCause:
 
 
 def judge_cause(
-    cause: Cause,
-    numbers: Sequence[Candidate],
-    other_data: Collection[str],
-    measured: Mapping[str, Measured],
+    cause: Cause, numbers: Sequence[Candidate], other_data: Collection[str], measured: Mapping[str, Measured]
 ) -> JudgedCause:
     """Judge a cause of a published number by its experiments, except on `other_data`.
 

@@ -39,12 +39,7 @@ def with_evidence(matches: Sequence[Match], paper: Paper, table: PrintedTable) -
     return results
 
 
-def with_cause(
-    match: Match,
-    paper: Paper,
-    lines: Sequence[Printed],
-    measured: Mapping[str, Measured],
-) -> Match:
+def with_cause(match: Match, paper: Paper, lines: Sequence[Printed], measured: Mapping[str, Measured]) -> Match:
     """Return a copy of a differing match with its cause, if any, and the verdict.
 
     `measured` has the results of experiments by name.  A cause that is shown comes before others, and a cause before

@@ -259,8 +259,7 @@ def test_features_that_are_not_finite_are_refused():
 
 
 @pytest.mark.parametrize(
-    "options",
-    [{"solver": "fista"}, {"solver": "prox_newton", "two_stage": True}, {"solver": "sgd_c"}, {"classes": 3}],
+    "options", [{"solver": "fista"}, {"solver": "prox_newton", "two_stage": True}, {"solver": "sgd_c"}, {"classes": 3}]
 )
 def test_columns_without_entries_change_nothing(options):
     X, y = toy()

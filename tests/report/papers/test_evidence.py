@@ -54,12 +54,7 @@ def test_support_vectors_are_a_duplicate_of_a_sparsity_that_is_compared() -> Non
 def test_other_methods_have_the_settings_that_the_layout_names() -> None:
     two = [
         match(mean, Entry(4, 0.9, 0.001), algorithm=name, params={"lam": lam})
-        for mean, name, lam in (
-            ("90.0", "a", 1),
-            ("90.0", "b", 1),
-            ("90.0", "b", 2),
-            ("80.0", "a", 2),
-        )
+        for mean, name, lam in (("90.0", "a", 1), ("90.0", "b", 1), ("90.0", "b", 2), ("80.0", "a", 2))
     ]
     apart = parse(PrintedTable, {"title": "x", "layout": {"columns": ["lam"]}})
     for table, expected in ((apart, [(1, 1), (1, 1), (1, 1), (0, 1)]), (TABLE, [(3, 3), (3, 3), (3, 3), (0, 3)])):
