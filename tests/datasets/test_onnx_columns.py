@@ -1,6 +1,7 @@
 """ONNX models of whole pipelines predict what the pipelines predict, from the columns of a table."""
 
 import numpy as np
+import onnxruntime
 import pandas as pd
 import pytest
 from sklearn.pipeline import make_pipeline
@@ -42,8 +43,6 @@ def inputs(frame: pd.DataFrame) -> dict[str, np.ndarray]:
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_treatments_chosen_by_validation_agree(n_classes: int) -> None:
-    pytest.importorskip("onnx")
-    onnxruntime = pytest.importorskip("onnxruntime")
     random = np.random.RandomState(0)
     code, city = random.choice([1.0, 2.0, 3.0, 4.0, 7.0, np.nan], 500), random.randint(0, 200, 500)
     frame = pd.DataFrame({"code": code, "city": [f"city {value}" for value in city]})
@@ -66,8 +65,6 @@ def test_treatments_chosen_by_validation_agree(n_classes: int) -> None:
 @pytest.mark.parametrize("scale", ["auto", "standard", "minmax", None])
 @pytest.mark.parametrize("classifier", [KLR(random_state=0, max_rounds=0, cv=2), OSKL(random_state=0)])
 def test_probabilities_of_a_pipeline_agree(classifier: object, scale: str | None) -> None:
-    pytest.importorskip("onnx")
-    onnxruntime = pytest.importorskip("onnxruntime")
     frame = table()
     y = np.array(["no", "yes"])[((frame["income"] > 1) ^ (frame["sex"] == "f")).astype(int)]
     model = make_pipeline(TablePreparer({"id": "leave_out"}, scale=scale), classifier).fit(frame[:150], y[:150])
@@ -93,7 +90,6 @@ def test_the_knots_give_the_ranks_of_scikit_learn() -> None:
 
 
 def test_other_pipelines_are_refused() -> None:
-    pytest.importorskip("onnx")
     model = make_pipeline(StandardScaler(), OSKL()).fit(RANDOM.standard_normal((20, 2)), np.arange(20) % 2)
     with pytest.raises(ValueError, match="expected a classifier, alone or after a TablePreparer in a pipeline"):
         to_onnx(model)

@@ -1,6 +1,7 @@
 """ONNX models predict what the classifiers predict."""
 
 import numpy as np
+import onnxruntime
 import pytest
 import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression
@@ -13,9 +14,6 @@ from klr_bench.estimators.batch import comparison, klr, partitioned
 from klr_bench.estimators.batch.leaf_models import LeafModels
 from klr_bench.estimators.core.kernels import OF_DISTANCES
 from tests.estimators.samples import CLASSIFIERS, small
-
-pytest.importorskip("onnx")
-onnxruntime = pytest.importorskip("onnxruntime")
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
