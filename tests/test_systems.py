@@ -19,7 +19,7 @@ from tests.conftest import ROOT
 from tests.windows.sitecustomize import MODULES, NAMES
 
 WINDOWS = ROOT / "tests" / "windows"
-NO_FILES = ("os", "webbrowser", "Image", "archive")
+NO_FILES = ("os", "webbrowser", "Image", "archive", "content")
 """What has a function `open` that reads no text."""
 PROGRAM = """
 import sys

@@ -51,7 +51,7 @@ def _ours(match: Match, marks: dict[str, str]) -> str:
     text = escape(measured_cell(match, marks))
     why = ": ".join(filter(None, [match.not_compared.value if match.not_compared else "", match.reason]))
     title = f"{match.verdict.value} ({why})" if why else match.verdict.value
-    title += ", without power" if match.is_powerless else ""
+    title += ", without power" if match.is_common else ""
     title += ", with few repeats" if match.has_few_repeats else ""
     classes = f"{match.verdict.name.lower()}{' weak' if match.is_weak else ''}"
     return f'<span class="{classes}" title="{escape(title)}">{text}</span>'

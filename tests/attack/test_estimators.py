@@ -123,7 +123,7 @@ def test_odd_rows_and_labels_are_learned_or_refused(name: str) -> None:
         assert expected == EITHER or (actual == FITS) == (expected == FITS), (case, actual)
 
 
-TOO_LARGE = re.compile(r"finite|[Ss]cale X|objective is|NaN|infinity|infs|converge")
+TOO_LARGE = re.compile(r"finite|[Ss]cale X|objective is|NaN|infinity|infs|converge|frozen fit")
 """Reasons to refuse rows and valid parameters that are too large."""
 
 

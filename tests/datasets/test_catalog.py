@@ -251,11 +251,12 @@ def test_keys_depend_only_on_content() -> None:
     assert len({dataset_hash("any", other) for other in others}) == len(others)
 
 
-KEYS = {"magic": "9214d0026cbb8aa6", "mnist10k": "6ece4ff5ec3c127e", "rcv1": "65aa577b171ba05e"}
-"""Keys of data sets that are read from files; a change makes all users parse them again."""
+KEYS = {"magic": "238171db033d530b", "mnist10k": "fcd396fcbae95f2e", "rcv1": "6c5f31b7e2344e10"}
+"""Keys of data sets that are read from files, if the code of readers stays; a change makes all users parse them again."""
 
 
-def test_keys_have_not_changed() -> None:
+def test_keys_have_not_changed(monkeypatch: Patch) -> None:
+    monkeypatch.setattr(dataset, "module_hash", lambda *_: "code")
     assert {name: dataset_hash(name, SPECS[name]) for name in KEYS} == KEYS
 
 

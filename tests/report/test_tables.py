@@ -101,9 +101,18 @@ def test_the_sentence_on_gradient_boosting_is_that_of_the_records(klr: float, bo
     losses = {"klr": klr, "gradient_boosting": boosting}
     rows = [
         record(
-            name, "", 0, dataset=f"d{n}", log_loss=loss + n / 100, accuracy=1 - loss, fit_time_s=loss, key=f"{name}-{n}"
+            name,
+            "",
+            0,
+            dataset=f"d{n}",
+            n_train=20,
+            log_loss=loss + n / 100,
+            accuracy=1 - loss,
+            fit_time_s=loss,
+            key=f"{name}-{n}",
         )
         for name, loss in losses.items()
+        for measured in [{"n_train": 20, "accuracy": 1 - loss, "fit_time_s": loss}]
         for n in range(5)
     ]
     failed = record("klr", "", 0, dataset="failed", status="error", message="no", log_loss=None, accuracy=None)
@@ -111,8 +120,8 @@ def test_the_sentence_on_gradient_boosting_is_that_of_the_records(klr: float, bo
     write(tmp_path / "tables", [*rows, failed, other], USUAL)
     sentence = sys.modules["facts"].boosting(tmp_path)
     loss = np.prod([(klr + n / 100) / (boosting + n / 100) for n in range(5)]) ** 0.2
-    assert "On 5 data sets (of 6; on the others, a fit failed)" in sentence
-    assert f"has {loss:.2f} times the log loss of gradient boosting with its default settings" in sentence
+    assert "was compared on 5 tables (of 6; on the others, a fit failed) with up to 20 training rows" in sentence
+    assert f"Its log loss is {loss:.2f} times that of gradient boosting with its default settings" in sentence
     assert f"trains for {klr / boosting:.2g} times as long" in sentence
 
 

@@ -144,7 +144,6 @@ NO_RESULT = {
     "klr_bench.datasets.column_notes": "it describes columns",
     "klr_bench.datasets.stream_cache": "it stores parsed rows, with checksums",
     "klr_bench.errors": "it makes messages",
-    "klr_bench.estimators.core.checks": "it checks parameters",
     "klr_bench.estimators.core.jit": "it compiles",
     "klr_bench.files": "it opens files",
     "klr_bench.metrics.labels": "it names metrics",
@@ -166,7 +165,8 @@ HASHED = {
 
 
 def test_what_a_hashed_module_imports_is_hashed_or_changes_no_result() -> None:
-    imported = {name for module in HASHED for name in keys._module(module).imports if name.startswith("klr_bench.")}
+    ours = [module for module in HASHED if not module.startswith("klr_bench.estimators.")]  # others: with the class
+    imported = {name for module in ours for name in keys._module(module).imports if name.startswith("klr_bench.")}
     modules = {name for name in imported if (found := keys._module(name)) and found.code}
     packages = {name for name in modules if (Path(klr_bench.__file__).parents[1] / name.replace(".", "/")).is_dir()}
     assert modules - packages - HASHED == {*NO_RESULT}

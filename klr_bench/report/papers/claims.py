@@ -91,7 +91,7 @@ class JudgedClaim:
 
     @property
     def is_calibrated(self) -> bool:
-        """True if the claim is judged, with a setting or limit that was chosen after the results had been seen."""
+        """True if the claim is judged with a setting or limit chosen after seeing the results."""
         return self.claim.calibrated is not None and self.verdict != NOT_JUDGED
 
     def count(self) -> str:

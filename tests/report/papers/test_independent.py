@@ -86,6 +86,11 @@ def values_of(frame: pd.DataFrame, match: Match) -> "pd.Series[float]":
     return chosen[metric].dropna()
 
 
+def machine_of(frame: pd.DataFrame) -> str:
+    """Return the machine on which most fits of an experiment ran."""
+    return str(frame[["host", "cpu"]].fillna("").agg("; ".join, axis=1).mode()[0])
+
+
 def load_of(frame: pd.DataFrame, match: Match) -> float:
     """Return the highest load by other processes when the fits of a number's method began."""
     assert match.column is not None
@@ -167,6 +172,7 @@ def recomputed(paper: str, matches: Mapping[str, list[Match]], records: Records)
                 row |= {"n": 1, "ours": fact_of(frame, match) / scale}
         stand_in = match.dataset in content.get("stand_ins", {})
         is_time = line["algorithm"] and line["unit"] in ("s", "min")
+        row["machine"] = machine_of(records[match.experiment]) if is_time and match.experiment else ""
         row["is_busy"] = bool(is_time and match.experiment and load_of(records[match.experiment], match) > 0.1)
         row["why"] = "missing" if not row["n"] else "other data" if stand_in else "time" if is_time else ""
         arguments = row["ours"], row["s"], row["n"], row["repeats"]
@@ -201,17 +207,20 @@ def with_context(table: pd.DataFrame, content: Any) -> pd.DataFrame:
     return table.assign(inferred=table["metric"].isin(inferred), agrees=agrees, power=power)
 
 
-def ordered(table: pd.DataFrame) -> dict[tuple[str, ...], tuple[int, int]]:
-    """Return the pairs in the published order, and all, for each table, data set and metric that is not compared."""
+def ordered(table: pd.DataFrame) -> list[tuple[Any, ...]]:
+    """Return each table, data set and metric that is not compared, and its pairs in the published order, and all.
+
+    Times of different machines are apart.
+    """
     rows = table[table["why"].isin(["time", "other data"]) & (table["algorithm"] != "") & ~table["is_busy"]]
-    found = {}
-    for place, group in rows.groupby(["table", "dataset", "on", "metric"]):
+    found = []
+    for (*place, _), group in rows.groupby(["table", "dataset", "on", "metric", "machine"]):
         pairs = combinations(zip(group["mean"].astype(float), group["ours"], strict=True), 2)
         signs = [
             (first[0] - second[0]) * (first[1] - second[1]) > 0 for first, second in pairs if first[0] != second[0]
         ]
         if signs:
-            found[tuple(map(str, place))] = sum(signs), len(signs)
+            found.append((*map(str, place), sum(signs), len(signs)))
     return found
 
 
@@ -237,14 +246,11 @@ def check(whole: Reproduction, records: Records) -> pd.DataFrame:
         apart_from = table[(table["kind"] == kind) & (table["why"] == "")]
         assert beside[kind] == (f"{apart_from['agrees'].sum()} of {len(apart_from)}" if len(apart_from) else "")
     labels = {match.dataset: match.dataset_label for match in whole.matches}
-    expected = {
-        (number, data, labels[on], metric): found for (number, data, on, metric), found in ordered(table).items()
-    }
     every = orders(whole.matches)
-    assert {
-        (group.table, group.dataset, group.measured_on, group.metric): (n.n_ordered, n.n_pairs)
+    assert sorted(
+        (group.table, group.dataset, group.measured_on, group.metric, n.n_ordered, n.n_pairs)
         for group, n in every.items()
-    } == expected
+    ) == sorted((number, data, labels[on], *rest) for number, data, on, *rest in ordered(table))
     return table
 
 

@@ -107,7 +107,7 @@ def test_a_difference_of_exactly_the_margin_is_allowed(relation: str, result: bo
 
 
 def test_most_pairs_of_repeats_have_times_within_the_factor() -> None:
-    """The documentation says about 93 %."""
+    """The documentation says about 90 %."""
     ratios: list[float] = []
     for path in sorted(REFERENCE.glob("*/records.csv")):
         records = pd.read_csv(path, usecols=["dataset", "algorithm", "variant", "status", "fit_time_s"])
@@ -116,4 +116,4 @@ def test_most_pairs_of_repeats_have_times_within_the_factor() -> None:
             first, second = np.triu_indices(len(times), 1)
             pairs = times.to_numpy()[np.stack([first[:20], second[:20]])]
             ratios += [*(pairs.max(axis=0) / pairs.min(axis=0))]
-    assert np.mean(np.array(ratios) <= FACTOR) == pytest.approx(0.93, abs=0.01)
+    assert np.mean(np.array(ratios) <= FACTOR) == pytest.approx(0.90, abs=0.02)

@@ -113,7 +113,7 @@ def test_each_number_has_its_verdict(make: Make) -> None:
     boards = scoreboard_page(whole).grids
     assert [[row[0] for row in board.rows] for board in boards] == [["table 1", "table 2", "all"]] * 2
     headline, beside = (dict(zip(board.header[1:], board.rows[-1][1:], strict=True)) for board in boards)
-    counted = {"numbers": "8", COMPARED: "3", AGREE: "2", POWER: "2", Verdict.EXPLAINED.value: "1"}
+    counted = {"numbers": "8", COMPARED: "3", AGREE: "2", Verdict.EXPLAINED.value: "1"}  # two repeats have no power
     assert headline == counted | {"agree, not calibrated": "2"}
     assert beside == {"facts": "1 of 1", Verdict.NOT_COMPARED.value: "4"}
     rows = list(csv.DictReader(io.StringIO(numbers_csv([whole]))))
