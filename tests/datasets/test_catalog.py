@@ -252,7 +252,7 @@ def test_keys_depend_only_on_content() -> None:
 
 
 KEYS = {"magic": "238171db033d530b", "mnist10k": "fcd396fcbae95f2e", "rcv1": "6c5f31b7e2344e10"}
-"""Keys of data sets that are read from files, if the code of readers stays; a change makes all users parse them again."""
+"""Keys of data sets that are read from files, without the code of readers; a change makes all users parse again."""
 
 
 def test_keys_have_not_changed(monkeypatch: Patch) -> None:
