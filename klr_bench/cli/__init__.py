@@ -222,7 +222,7 @@ def _open_streams() -> None:
 
 
 def _discard_output() -> None:
-    """Discard what a standard stream cannot write, which Python would try again at exit."""
+    """Discard output that cannot be written, so that Python does not try again at exit."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

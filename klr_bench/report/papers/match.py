@@ -86,7 +86,7 @@ class Match:
 
     @property
     def is_weak(self) -> bool:
-        """True if the numbers agree without power."""
+        """True if the numbers agree, but without power (see `has_power`)."""
         return self.is_common or self.has_few_repeats
 
     @property
