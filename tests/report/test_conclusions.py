@@ -2,8 +2,6 @@
 
 from collections import Counter
 from dataclasses import replace
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -76,9 +74,14 @@ def test_a_conclusion_counts_calibrated_results_both_ways() -> None:
     assert f"and {len(run)} of these agree." in on_numbers(other_way)[1]
 
 
-def test_claims_and_best_methods_are_named() -> None:
-    claims: list[Any] = [SimpleNamespace(verdict=verdict) for verdict in (HOLDS, FAILS, HOLDS, UNDECIDED, HOLDS, FAILS)]
-    assert on_claims(claims) == [f"6 claims by verdict: {HOLDS} 3; {UNDECIDED} 1; {FAILS} 2."]
+def test_claims_and_best_methods_are_named(paper: Reproduction) -> None:
+    judged = next(claim for claim in paper.claims if claim.verdict == HOLDS)
+    failing = replace(judged, comparisons=[replace(each, holds=False) for each in judged.comparisons])
+    claims = [*paper.claims, failing]
+    verdicts = Counter(claim.verdict for claim in claims)
+    assert set(verdicts) == {HOLDS, UNDECIDED, FAILS}
+    parts = "; ".join(f"{verdict} {verdicts[verdict]}" for verdict in (HOLDS, UNDECIDED, FAILS))
+    assert on_claims(claims) == [f"{len(claims)} claims by verdict: {parts}."]
     (sentence,) = on_methods(results_table(read_results(REFERENCE / "oskl_magic")))
     assert sentence.startswith(
         "Best on MAGIC, Accuracy (%): Baseline, 86.0 ± 0.4; not significantly different: Margin,"
