@@ -179,12 +179,9 @@ def keep(name: str, seconds: float) -> None:
         csv.writer(file, lineterminator="\n").writerows([header, *(rows[key] for key in sorted(rows))])
 
 
-def states_of(names: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Return the commit, seconds and completeness of the references that were started.
-
-    The latest is last.
-    """
-    paths = sorted((path for path in map(state_file, names) if path.exists()), key=lambda path: path.stat().st_mtime)
+def read_states() -> dict[str, dict[str, Any]]:
+    """Return the commit, seconds and completeness of each reference that was started, the latest last."""
+    paths = sorted(DONE.glob("*.json"), key=lambda path: path.stat().st_mtime)
     return {path.stem.replace("--", "/"): json.loads(path.read_text("utf-8")) for path in paths}
 
 
@@ -225,7 +222,7 @@ def main() -> int:
         parser.error(str(error))
     if options.anew and not options.list:
         forget(names)
-    states = {} if options.anew else states_of(names)
+    states = {} if options.anew else read_states()
     finished = {name for name, state in states.items() if state["complete"]}
     for name in names if options.list else ():
         print(f"{'done' if name in finished else 'to do':6} {name:26} {seconds.get(name, 0.0) / 60:7.1f} min")
