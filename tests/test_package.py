@@ -54,6 +54,7 @@ def test_the_wheel_holds_the_package_its_configs_and_nothing_else(built: dict[st
     assert first == "the wheel contains tests/conftest.py, which is not in the repository"
 
 
+@pytest.mark.exhaustive
 def test_the_sdist_builds_and_tests_without_results(built: dict[str, Path], tmp_path: Path) -> None:
     held = SCRIPT["members"](built["sdist"])
     assert SCRIPT["faults_of_sdist"](held) == []

@@ -106,6 +106,7 @@ def test_the_files_of_the_page_pass_the_checks_of_style(folder: Path) -> None:
     run(folder, "ruff", "format", "--check", "klr_bench", "tests")
 
 
+@pytest.mark.exhaustive
 def test_the_algorithms_of_the_page_pass_the_tests_that_it_names(folder: Path) -> None:
     words = " or ".join([*NAMES, "every_algorithm", "every_class", "every_public_class"])
     printed = run(folder, "pytest", "--color=no", "-rp", "-p", "overlay", *TESTS, "-k", words)

@@ -149,7 +149,14 @@ def test_a_paper_leaves_out_what_no_source_has(
     assert error.endswith("Left out:\n  sbcw_astroph: The data file astro-ph/astro-ph.train is not available.\n")
 
 
-@pytest.mark.parametrize("paper", [paper for paper in PAPERS if EXPERIMENTS[paper]])
+@pytest.mark.parametrize(
+    "paper",
+    [
+        pytest.param(paper, marks=[] if paper == "zhang2012aaai" else [pytest.mark.exhaustive])
+        for paper in PAPERS
+        if EXPERIMENTS[paper]
+    ],
+)
 def test_a_fetched_data_set_gives_its_numbers_a_verdict(
     paper: str, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

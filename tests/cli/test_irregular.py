@@ -142,7 +142,10 @@ def check_notes(printed: str, treatments: dict[str, str]) -> None:
         assert any(treatment in note for note in named), (name, notes)
 
 
-@pytest.mark.parametrize("make", TABLES)
+@pytest.mark.parametrize(
+    "make",
+    [visits, stored, *(pytest.param(make, marks=pytest.mark.exhaustive) for make in (accounts, sensors, parcels))],
+)
 def test_from_the_file_to_predictions_and_a_comparison(
     make: Callable[[Path], list[str]],
     tmp_path: Path,

@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from klr_bench.cli import main
+from tests.cover import cover
 
 VALUES = [None, 5, True, "x", "klr_bench.KLR", [1], {1: [2]}, {"a": {"b": 1}}, {"_target_": 5}]
 KEYS = ("label", "reference", "estimator", "grid", "selected_as", "kernel_parameters", "time_limit_s", "labels", "look")
@@ -91,18 +92,20 @@ def test_an_error_of_the_class_is_a_message_of_fit(
     assert ("a mistake" if error else "'rate'") in message
 
 
-@pytest.mark.parametrize("value", ["[rbf]", "[rbf,linear]", "[]", "5", "true", "1.5"])
-@pytest.mark.parametrize("settings", ["", "kernel.percentile=30", "kernel.percentile=null kernel.gamma=1"])
-@pytest.mark.parametrize(
-    "key", ["algorithms.{}.estimator.kernel={}", "algorithms.{}.grid.kernel=[{}]", "sweep.{}.kernel=[{}]"]
+@cover(
+    2,
+    3,
+    stem=["svc", "own"],
+    key=["algorithms.{}.estimator.kernel={}", "algorithms.{}.grid.kernel=[{}]", "sweep.{}.kernel=[{}]"],
+    value=["[rbf]", "[rbf,linear]", "[]", "5", "true", "1.5"],
+    settings=["", "kernel.percentile=30", "kernel.percentile=null kernel.gamma=1"],
 )
-def test_a_kernel_is_a_name(key: str, settings: str, value: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_kernel_is_a_name(stem: str, key: str, value: str, settings: str, capsys: pytest.CaptureFixture[str]) -> None:
     Path("own_kernel.py").write_text(
         LEARNER.format(parameter=", kernel=None", constructed="pass", fitted="return self")
     )
     write_algorithm({"estimator": {"_target_": "own_kernel.Own"}})
-    for stem in ("svc", "own"):
-        words = ["run", "dataset=moons", f"algorithm={stem}", key.format(stem, value), *settings.split(), "--dry-run"]
-        assert main(words) == 2
-        name = key.partition("=")[0].format(stem) + ("" if ".estimator." in key else "[0]")
-        assert f"error: {name}: expected the name of a kernel, got " in capsys.readouterr().err
+    words = ["run", "dataset=moons", f"algorithm={stem}", key.format(stem, value), *settings.split(), "--dry-run"]
+    assert main(words) == 2
+    name = key.partition("=")[0].format(stem) + ("" if ".estimator." in key else "[0]")
+    assert f"error: {name}: expected the name of a kernel, got " in capsys.readouterr().err

@@ -96,8 +96,11 @@ LEARNER_EDIT = ("edited_learner.py", LEARNER.replace('+ "0"', '+ "1"'))
 @pytest.mark.parametrize("moment", range(1, N_REPEATS))
 @pytest.mark.parametrize(
     ("learner", "name", "content"),
-    [(PARENT, *METRIC_EDIT), (CHILD, *METRIC_EDIT), (CHILD, *LEARNER_EDIT)],
-    ids=["metric", "metric, child", "learner, child"],
+    [
+        pytest.param(PARENT, *METRIC_EDIT, id="metric"),
+        pytest.param(CHILD, *METRIC_EDIT, id="metric, child", marks=pytest.mark.exhaustive),
+        pytest.param(CHILD, *LEARNER_EDIT, id="learner, child", marks=pytest.mark.exhaustive),
+    ],
 )
 def test_edited_code_does_not_get_the_key_of_the_old_code(
     place: Path, learner: dict, name: str, content: str, moment: int

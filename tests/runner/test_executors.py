@@ -173,7 +173,9 @@ def blocked_signals(_: int) -> set[int]:
 
 
 @pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="needs masks of signals")
-@pytest.mark.parametrize("counts", [(0, 1), (1, 3), (3, 1), (2, 9, 4)])
+@pytest.mark.parametrize(
+    "counts", [(2, 9, 4), *(pytest.param(case, marks=pytest.mark.exhaustive) for case in [(0, 1), (1, 3), (3, 1)])]
+)
 def test_as_many_workers_as_tasks_are_started_without_ctrl_c(counts):
     executor = JoblibExecutor(4)
     with executor:
