@@ -1,6 +1,7 @@
-"""Cases that cover every pair, or triple, of parameter values, where the full product is too many."""
+"""Cases of parameters of which every run of the tests has a part, and the exhaustive tests all."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
 
 import pytest
 from covertable import make
@@ -22,6 +23,11 @@ def cover(usual: int, exhaustive: int = 0, **dimensions: Collection[object]) -> 
         for case, of_case in marks.items()
     ]
     return pytest.mark.parametrize(list(named), cases)
+
+
+def usually(values: Iterable[Any], usual: Collection[Any]) -> list[Any]:
+    """Return the values of a parameter as cases, those marked as exhaustive that are not usual."""
+    return [pytest.param(value, marks=[] if value in usual else [pytest.mark.exhaustive]) for value in values]
 
 
 def labeled(values: Collection[object]) -> dict[str, object]:

@@ -23,6 +23,7 @@ from klr_bench.report.papers.match import Match
 from klr_bench.report.papers.reading import experiments_of, find_papers, read_paper
 from klr_bench.report.papers.reproduction import Reproduction
 from klr_bench.report.papers.verdicts import NotCompared
+from tests.cover import usually
 from tests.datasets.server import Reply, Server
 from tests.report.folders import REFERENCE
 
@@ -149,14 +150,7 @@ def test_a_paper_leaves_out_what_no_source_has(
     assert error.endswith("Left out:\n  sbcw_astroph: The data file astro-ph/astro-ph.train is not available.\n")
 
 
-@pytest.mark.parametrize(
-    "paper",
-    [
-        pytest.param(paper, marks=[] if paper == "zhang2012aaai" else [pytest.mark.exhaustive])
-        for paper in PAPERS
-        if EXPERIMENTS[paper]
-    ],
-)
+@pytest.mark.parametrize("paper", usually([paper for paper in PAPERS if EXPERIMENTS[paper]], ["zhang2012aaai"]))
 def test_a_fetched_data_set_gives_its_numbers_a_verdict(
     paper: str, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from klr_bench import load_model
 from klr_bench.cli import main
+from tests.cover import usually
 
 FAST = ["algorithms.klr.estimator.max_rounds=0"]
 SWAPPED = str.maketrans(",.", ".,")
@@ -142,10 +143,7 @@ def check_notes(printed: str, treatments: dict[str, str]) -> None:
         assert any(treatment in note for note in named), (name, notes)
 
 
-@pytest.mark.parametrize(
-    "make",
-    [visits, stored, *(pytest.param(make, marks=pytest.mark.exhaustive) for make in (accounts, sensors, parcels))],
-)
+@pytest.mark.parametrize("make", usually(TABLES, [visits, stored]))
 def test_from_the_file_to_predictions_and_a_comparison(
     make: Callable[[Path], list[str]],
     tmp_path: Path,

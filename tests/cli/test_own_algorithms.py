@@ -94,7 +94,7 @@ def test_an_error_of_the_class_is_a_message_of_fit(
 
 @cover(
     2,
-    3,
+    4,
     stem=["svc", "own"],
     key=["algorithms.{}.estimator.kernel={}", "algorithms.{}.grid.kernel=[{}]", "sweep.{}.kernel=[{}]"],
     value=["[rbf]", "[rbf,linear]", "[]", "5", "true", "1.5"],

@@ -26,6 +26,7 @@ from klr_bench.runner.execute import rounds
 from klr_bench.runner.executors import Failure, Task, open_executor
 from klr_bench.runner.executors.joblib import JoblibExecutor
 from tests.conftest import ROOT
+from tests.cover import usually
 
 EXECUTORS = [name for _, name, _ in pkgutil.iter_modules(executors.__path__) if not name.startswith("_")]
 HERE = Path(__file__).relative_to(ROOT)
@@ -68,7 +69,7 @@ def die(folder: Path, name: str, times: int) -> str:
     return name
 
 
-@pytest.mark.parametrize("n_jobs", [pytest.param(1, marks=pytest.mark.exhaustive), 2])
+@pytest.mark.parametrize("n_jobs", usually([1, 2], [2]))
 def test_a_task_whose_worker_dies_is_repeated_once(tmp_path, n_jobs):
     deaths = {"a": 0, "b": 1, "c": 2, "d": 0, "e": 0}
     tasks = (Task(name, partial(die, tmp_path, name, times)) for name, times in deaths.items())
@@ -173,9 +174,7 @@ def blocked_signals(_: int) -> set[int]:
 
 
 @pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="needs masks of signals")
-@pytest.mark.parametrize(
-    "counts", [(2, 9, 4), *(pytest.param(case, marks=pytest.mark.exhaustive) for case in [(0, 1), (1, 3), (3, 1)])]
-)
+@pytest.mark.parametrize("counts", usually([(0, 1), (1, 3), (3, 1), (2, 9, 4)], [(2, 9, 4)]))
 def test_as_many_workers_as_tasks_are_started_without_ctrl_c(counts):
     executor = JoblibExecutor(4)
     with executor:

@@ -16,6 +16,7 @@ from klr_bench.estimators.batch import approximation, dual, grid, klr, selection
 from klr_bench.estimators.batch.folds import folds_of
 from klr_bench.estimators.batch.selection import Search
 from klr_bench.estimators.core.kernels import Kernel, gamma_of
+from tests.cover import usually
 from tests.reference import kernel as reference
 
 
@@ -166,7 +167,7 @@ def test_mean_squared_slopes_are_those_of_differences(most_left, kernel, monkeyp
     np.testing.assert_allclose(path.mean_squared_slopes(1), expected, rtol=1e-6)
 
 
-@pytest.mark.parametrize("n_classes", [2, pytest.param(3, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("n_classes", usually([2, 3], [2]))
 def test_learned_weights_find_the_features_and_lower_the_loss(n_classes):
     X, y = rows(600, n_classes)
     learned, equal = (KLR(max_rounds=r, random_state=0).fit(X[:400], y[:400]) for r in (4, 0))
@@ -396,7 +397,7 @@ def test_a_callback_sees_the_rounds_and_the_final_fit_and_can_end_them():
     assert stopped.score(X, y) > 0.5
 
 
-@pytest.mark.parametrize("n_classes", [2, pytest.param(3, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("n_classes", usually([2, 3], [2]))
 def test_a_fit_to_sparse_rows_is_that_of_dense_ones(n_classes, monkeypatch):
     X, y = rows(200, n_classes)
     X = np.hstack([X + np.arange(8), np.eye(4)[np.arange(200) % 4]]) * (

@@ -24,6 +24,7 @@ from klr_bench.report.papers.match import Match
 from klr_bench.report.papers.reading import paper_files
 from klr_bench.report.papers.reproduction import Reproduction
 from klr_bench.report.papers.scoreboard import apart, counts
+from tests.cover import usually
 from tests.report.folders import REFERENCE, reproduction
 
 PAPERS = [name for name, folder in paper_files([config_dir()]).items() if (folder / "tables.csv").is_file()]
@@ -313,12 +314,7 @@ def key(match: Match) -> tuple[Any, str]:
     return (line.table, line.dataset, line.algorithm, json.dumps(line.params)), line.metric
 
 
-def often(papers: Iterable[str]) -> list[Any]:
-    """Return papers as cases, all but one of them exhaustive."""
-    return [pytest.param(paper, marks=[pytest.mark.exhaustive] * (paper != FEW_NUMBERS)) for paper in papers]
-
-
-@pytest.mark.parametrize("paper", often(COMPARED))
+@pytest.mark.parametrize("paper", usually(COMPARED, [FEW_NUMBERS]))
 def test_each_verdict_can_be_every_other_one(paper: str) -> None:
     widths = dict(tolerances(paper))
 
@@ -347,7 +343,7 @@ def test_each_verdict_can_be_every_other_one(paper: str) -> None:
     assert set(table.loc[table["algorithm"] != "", "why"]) == {"missing"}
 
 
-@pytest.mark.parametrize("paper", often(WITH_SPREADS))
+@pytest.mark.parametrize("paper", usually(WITH_SPREADS, [FEW_NUMBERS]))
 def test_spreads_kinds_and_power_depend_on_the_records(paper: str) -> None:
     def scaled(match: Match, values: "pd.Series[float]", factor: float) -> Any:
         spread = match.printed.spread
@@ -368,7 +364,7 @@ def test_spreads_kinds_and_power_depend_on_the_records(paper: str) -> None:
     assert same["power"].sum() > 5
 
 
-@pytest.mark.parametrize("paper", often(PAPERS))
+@pytest.mark.parametrize("paper", usually(PAPERS, [FEW_NUMBERS]))
 def test_orders_can_be_complete_and_reversed(paper: str) -> None:
     for sign in (1, -1):
         whole, _ = changed(paper, lambda match, values, sign=sign: values * 0 + sign * match.printed.value)
