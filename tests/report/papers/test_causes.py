@@ -180,22 +180,23 @@ def test_each_cause_can_be_shown_and_not_be_shown(paper: str, match: Match, cont
     assert (not match.cause.is_shown) in outcomes
 
 
-def test_records_of_a_cited_experiment_decide_the_verdict() -> None:
-    before = reproduction("zhang2013icml")
+def test_records_of_a_cited_experiment_decide_whether_a_cause_is_shown() -> None:
+    before = reproduction("qin2011")
 
-    def verdict(change: Change) -> Verdict:
-        whole = Reproduction("zhang2013icml", PAPERS["zhang2013icml"], REFERENCE)
-        results = before.all_results["oskl_covtype_radius"]
-        records = change(results.records, ["n_support"])
-        cited = {"oskl_covtype_radius": replace(results, records=records)}
+    def is_shown(change: Change) -> bool:
+        whole = Reproduction("qin2011", PAPERS["qin2011"], REFERENCE)
+        results = before.all_results["l1_codrna_step"]
+        cited = {"l1_codrna_step": replace(results, records=change(results.records, ["nonzero_fraction"]))}
         whole.__dict__["all_results"] = {**before.all_results, **cited}
         (match,) = (
             match
-            for match in whole.matches_by_table["3"]
+            for match in whole.matches_by_table["5"]
             if (match.printed.label, match.printed.dataset, match.printed.metric)
-            == ("OSKL, G 1", "covtype", "sparsity")
+            == ("SGD-C, rff, two_stage false", "cod_rna", "nonzero_fraction")
         )
-        return match.verdict
+        assert match.cause is not None
+        return match.cause.is_shown
 
-    assert verdict(scaled(1.0)) is Verdict.EXPLAINED
-    assert verdict(scaled(1.1)) is Verdict.UNEXPLAINED
+    assert is_shown(scaled(1.0))
+    assert not is_shown(scaled(0.01))
+    assert not is_shown(scaled(100.0))
