@@ -137,7 +137,7 @@ def _draw_means(axes: Axes, series: Series, *, band: bool, shaded: bool) -> None
     line.set_clip_on(False)  # a marker at an end of the axis is drawn whole; error bars end there
     if series.sizes:
         areas = axes.scatter(series.x, series.y, series.sizes, color=look.color, marker=MARKERS[look.marker])
-        areas.set(linewidths=0, zorder=2.2)  # above all lines
+        areas.set(linewidths=0, zorder=2.2, clip_on=False)  # above all lines
     if shaded and has_spread:
         up, spread = np.array(series.y), np.array(series.spread)
         axes.fill_between(series.x, up - spread, up + spread, color=look.color, alpha=0.15, linewidth=0)
