@@ -433,7 +433,7 @@ def test_the_other_run_is_a_name_or_a_folder(stub: Runner, monkeypatch: pytest.M
     assert calls == [(Path("results/a"), Path("results/b")), (Path("results/a"), Path("there/b"))]
 
 
-OSKLS = [f"oskl_{name} " for name in ("adult", "covtype", "covtype_radius", "losses_magic", "magic", "mnist")]
+OSKLS = [f"oskl_{name} " for name in ("adult", "covtype", "losses_magic", "magic", "mnist")]
 
 
 @pytest.mark.parametrize(
