@@ -180,11 +180,12 @@ def test_each_cause_can_be_shown_and_not_be_shown(paper: str, match: Match, cont
     assert (not match.cause.is_shown) in outcomes
 
 
-def test_records_of_a_cited_experiment_decide_whether_a_cause_is_shown() -> None:
+def test_records_of_a_cited_experiment_decide_the_verdict() -> None:
     before = reproduction("qin2011")
 
-    def is_shown(change: Change) -> bool:
+    def verdict(change: Change) -> Verdict:
         whole = Reproduction("qin2011", PAPERS["qin2011"], REFERENCE)
+        whole.paper = whole.paper.model_copy(update={"causes": whole.paper.tried})
         results = before.all_results["l1_codrna_step"]
         cited = {"l1_codrna_step": replace(results, records=change(results.records, ["nonzero_fraction"]))}
         whole.__dict__["all_results"] = {**before.all_results, **cited}
@@ -194,9 +195,8 @@ def test_records_of_a_cited_experiment_decide_whether_a_cause_is_shown() -> None
             if (match.printed.label, match.printed.dataset, match.printed.metric)
             == ("SGD-C, rff, two_stage false", "cod_rna", "nonzero_fraction")
         )
-        assert match.cause is not None
-        return match.cause.is_shown
+        return match.verdict
 
-    assert is_shown(scaled(1.0))
-    assert not is_shown(scaled(0.01))
-    assert not is_shown(scaled(100.0))
+    assert verdict(scaled(1.0)) is Verdict.EXPLAINED
+    assert verdict(scaled(0.01)) is Verdict.UNEXPLAINED
+    assert verdict(scaled(100.0)) is Verdict.UNEXPLAINED
