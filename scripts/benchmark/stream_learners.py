@@ -1,8 +1,8 @@
 """Time and memory of learners on a large text file, compared with Vowpal Wabbit.
 
-KLR_BENCH_STREAM_ROWS is the number of rows, by default 2,000,000, of 210 bytes each; Vowpal Wabbit, if it is installed,
-needs a second file.  Each learner reads the file once, in a separate process, and predicts each row before it learns
-from it.
+KLR_BENCH_STREAM_ROWS is the number of rows, by default 20,000,000, of 220 bytes each; Vowpal Wabbit, if it is
+installed, needs a second file.  Each learner reads the file once, in a separate process, and predicts each row before
+it learns from it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from timing import once
 from klr_bench import stream
 from klr_bench.metrics.clock import peak_memory_mb
 
-ROWS = int(os.environ.get("KLR_BENCH_STREAM_ROWS", "2000000"))
+ROWS = int(os.environ.get("KLR_BENCH_STREAM_ROWS", "20000000"))
 D, DISTINCT = 20, 200_000
 """Number of features, and of distinct rows, which the file repeats."""
 LEARNERS = ("budget_oskl", "fogd", "arow")

@@ -3,6 +3,7 @@
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -11,21 +12,35 @@ import yaml
 
 from klr_bench.cli import main
 from klr_bench.config.locations import config_dir
+from klr_bench.config.models import RunConfig
 from klr_bench.report import FORMATS
 from klr_bench.report.load import read_results
 from klr_bench.report.papers.reproduction import provenance, source_of
 from klr_bench.report.render import document, table_files
 from klr_bench.report.table import results_table
 from tests.attack.promise import files_in
+from tests.config.composing import composed
 from tests.report.folders import REFERENCE, reproduction, table
 
 FOLDERS = sorted(path.parent for path in REFERENCE.glob("*/records.csv"))
 DECIMAL = re.compile(r"-?\d+\.\d+(?:e-\d+)?")
+SHOWN_OR_LOCAL = {"data", "n_jobs", "results_dir", "shard", "force", "title", "figures", "parallel", "name"}
+"""Settings that have no effect on records."""
 
 
 def decimals(text: str) -> list[float]:
     """Return the numbers of a table."""
     return [float(number) for number in DECIMAL.findall(text)]
+
+
+def settings(config: RunConfig) -> dict[str, Any]:
+    """Return the settings that have an effect on records."""
+    content = {name: value for name, value in config.model_dump().items() if name not in SHOWN_OR_LOCAL}
+    for group in ("datasets", "algorithms"):
+        for entry in content[group].values():
+            for name in ("label", "reference"):
+                entry.pop(name, None)
+    return content
 
 
 def test_the_script_has_made_them_all() -> None:
@@ -76,6 +91,12 @@ def test_a_reference_names_its_commit_and_machine_and_has_the_tables_of_its_reco
             assert decimals(text) == pytest.approx(decimals(committed), rel=1e-8), again
             text, committed = DECIMAL.sub("", text), DECIMAL.sub("", committed)
         assert text == committed, again
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_the_settings_of_a_reference_are_those_of_its_command_today(folder: Path) -> None:
+    manifest = read_results(folder).manifest
+    assert settings(manifest.config) == settings(composed(*manifest.command))
 
 
 def test_a_number_that_the_records_have_is_shown() -> None:
