@@ -11,7 +11,6 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
-from klr_bench.config.changes import changed_settings
 from klr_bench.config.models import LEFT_TO_SELECTION, RunConfig
 from klr_bench.config.presentation import Presentation, presentation
 from klr_bench.config.splitting import RESAMPLING, SplitSpec
@@ -58,8 +57,8 @@ class Manifest(Model):
     changed: list[Any] | None = None
     """Files with uncommitted changes."""
     command: list[Any] | None = None
-    changes: list[str] | None = None
-    """Settings that differ from those of the experiment's file; None if an older version wrote the manifest."""
+    changes: list[str] = Field(default_factory=list)
+    """Settings that differ from those of the experiment's file, as ``key=value``."""
     versions: dict[str, Any] = Field(default_factory=dict)
     started: Any = None
     updated: Any = None
@@ -70,18 +69,12 @@ class Manifest(Model):
         return self.config.experiment or self.experiment
 
     @property
-    def changed_settings(self) -> list[str]:
-        """Settings that differ from those of the experiment's file, as ``key=value``."""
-        return changed_settings(self.command or ()) if self.changes is None else self.changes
-
-    @property
     def title(self) -> str:
         """The title of the experiment, with the name and changed settings of a run that has its own."""
-        settings = self.changed_settings
-        if not settings and self.experiment == self.experiment_file:
+        if not self.changes and self.experiment == self.experiment_file:
             return self.config.title
         named = f"{self.config.title}; run {self.experiment}"
-        return f"{named} with {shortened(', '.join(settings), LONGEST_CHANGES)}" if settings else named
+        return f"{named} with {shortened(', '.join(self.changes), LONGEST_CHANGES)}" if self.changes else named
 
     @property
     def metrics(self) -> dict[str, Metric]:

@@ -159,7 +159,7 @@ def build(
     table = Table(
         experiment=manifest.experiment,
         title=manifest.title,
-        changes=manifest.changed_settings,
+        changes=manifest.changes,
         blocks=[],
         sources=sources,
         machine=str((manifest.machine or {}).get("cpu") or ""),

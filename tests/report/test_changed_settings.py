@@ -89,7 +89,7 @@ def test_a_changed_run_does_not_count_for_its_paper(place: Path, capsys: pytest.
 
     is_changed = False
     assert ",agrees" in agreeing()
-    before = read_results(place / "oskl_magic").manifest.changed_settings
+    before = read_results(place / "oskl_magic").manifest.changes
     assert before == []
     manifest = place / "oskl_magic" / "manifest.yaml"
     manifest.write_text(manifest.read_text().replace("changes: []", "changes: [kernel.percentile=5]"))

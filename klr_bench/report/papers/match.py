@@ -206,7 +206,7 @@ def match(source: Source, measured: Measured) -> list[Match]:
     lines: dict[tuple[str, str, str], list[Printed]] = {}
     for line in source.lines:
         lines.setdefault((line.table, line.dataset, line.algorithm), []).append(line)
-    matches, changed = [], bool(measured.manifest.changed_settings)
+    matches, changed = [], bool(measured.manifest.changes)
     for table, dataset in product(source.tables, measured.datasets):
         name, stand_in = source.paper.published_name(dataset.name), dataset.name in source.paper.stand_ins
         pairs: list[tuple[Printed, Column | None, Entry | None]] = [

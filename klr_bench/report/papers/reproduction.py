@@ -102,12 +102,12 @@ class Reproduction:
     @property
     def changed(self) -> dict[str, list[str]]:
         """Runs that do not count, with the settings that differ from their experiment's file."""
-        return {name: changes for name, run in self._runs.items() if (changes := run.manifest.changed_settings)}
+        return {name: changes for name, run in self._runs.items() if (changes := run.manifest.changes)}
 
     @cached_property
     def all_results(self) -> dict[str, Results]:
         """Results of all experiments that are compared with published numbers or claims."""
-        return {name: results for name, results in self._runs.items() if not results.manifest.changed_settings}
+        return {name: results for name, results in self._runs.items() if not results.manifest.changes}
 
     @cached_property
     def results(self) -> dict[str, Results]:
