@@ -31,7 +31,7 @@ leaves  PartitionedKLR on a memory-mapped file larger than its memory, KLR_BENCH
 stream  text files of KLR_BENCH_STREAM_MB (300) each, read in chunks from the text and from the cache, compared with
         the readers of scikit-learn and pandas; three minutes
 stream_learners  OSKL with a budget, FOGD and AROW on a text file of KLR_BENCH_STREAM_ROWS (20,000,000), compared with
-        reading the file and with Vowpal Wabbit, if it is installed; five minutes
+        reading the file and with Vowpal Wabbit, if it is installed; eight minutes
 
 MAGIC, Adult, IJCNN1, MNIST, cod-rna and Covertype are downloaded or come from KLR_BENCH_MIRROR.  Results are printed
 and written as CSV files; machine.csv has the commit and the machine of each part.
