@@ -94,6 +94,8 @@ class Entry:
         if not numbers.size:
             return cls(0, None, None, alike)
         spread = numbers.size > 1 and np.isfinite(numbers).all()
+        if spread and np.ptp(numbers) == 0:  # rounding would give equal values a small deviation
+            return cls(numbers.size, float(numbers[0]), 0.0, alike, by_split)
         std = float(numbers.std(ddof=1)) if spread else None
         return cls(numbers.size, float(numbers.mean()), std, alike, by_split)
 

@@ -20,13 +20,13 @@ from scipy import stats
 from klr_bench.metrics.metric import Metric
 from klr_bench.report.measured import SIZES, Entry
 from klr_bench.report.papers.model import Statement
-from klr_bench.report.papers.verdicts import POINT, RELATIVE
+from klr_bench.report.papers.verdicts import POINT
 
 LEVEL = 0.95
 FACTOR = 1.5
 """Largest ratio of two results without a spread that is attributed to chance."""
 TAIL = (1 + LEVEL) / 2
-NOT_RATES = (*RELATIVE, "first_nonzero", "mean_nonzero", "log_loss_ratio")
+NOT_RATES = ("nonzero_fraction", "n_iter_ratio", "first_nonzero", "mean_nonzero", "log_loss_ratio")
 """Percentages of which a point may be a large difference."""
 Interval = tuple[float, float]
 
@@ -75,7 +75,7 @@ def _standard_error(left: Entry, right: Entry, times: float) -> tuple[float, flo
     """Return the standard error and its degrees of freedom, or None without a spread."""
     if left.std is not None and right.std is not None and left.values and left.values.keys() == right.values.keys():
         differences = [value - times * right.values[split] for split, value in left.values.items()]
-        error = float(np.std(differences, ddof=1)) / math.sqrt(len(differences))
+        error = float(np.std(differences, ddof=1)) / math.sqrt(len(differences)) if np.ptp(differences) else 0.0
         return (error, len(differences) - 1) if left.std or right.std else None
     sides = [(entry, scale) for entry, scale in ((left, 1.0), (right, times)) if entry.n]
     if any(entry.n < 2 or entry.std is None for entry, _ in sides):

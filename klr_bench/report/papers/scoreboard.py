@@ -34,7 +34,7 @@ MEANINGS = {
     Verdict.STATISTICAL.value: "the difference is at most two published standard deviations or two standard errors; if "
     "the paper prints no spread, the published number is in the 95 % prediction interval of the measured repeats, "
     "widened by the rounding of its last digit; with one measured repeat, the difference is at most one point for "
-    "accuracies and error rates, or 4 % of other numbers",
+    "accuracies, error rates and sparsities, or 4 % of other numbers",
     Verdict.EXPLAINED.value: "a larger difference with a cause, and all comparisons of numbers that the cause "
     "requires hold in the cited experiments",
     Verdict.UNEXPLAINED.value: "a larger difference without a cause that is shown",

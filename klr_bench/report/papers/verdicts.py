@@ -67,8 +67,11 @@ FEW_REPEATS = 5
 """Smallest number of measured repeats with which statistical agreement is not marked as weak."""
 LEVEL = 0.05
 """Level of the tests of means without a published spread, and of standard deviations."""
-RELATIVE = ("nonzero_fraction", "n_iter_ratio")
-"""Percentages that are compared relatively, because a point is a large difference for a small share."""
+RATES = (
+    *("accuracy", "last_accuracy", "balanced_accuracy", "accuracy_gain", "f1"),
+    *("error_rate", "mistake_rate", "sparsity"),
+)
+"""Percentages that are compared by points; others are shares, of which a point may be a large part."""
 
 
 def verdict_of(entry: Entry, printed: Printed, metric: Metric | None, printed_repeats: int | None) -> Verdict:
@@ -103,8 +106,7 @@ def tolerance(entry: Entry, printed: Printed, printed_repeats: int | None) -> fl
     if entry.std is not None:
         quantile = float(stdtrit(entry.n - 1, 1 - LEVEL / 2))
         return quantile * entry.std * math.sqrt(1 / (printed_repeats or 1) + 1 / entry.n) + printed.half_unit
-    is_percentage = printed.unit in ("percent", "fraction") and printed.metric not in RELATIVE
-    return POINT if is_percentage else SHARE * abs(printed.value)
+    return POINT if printed.metric in RATES else SHARE * abs(printed.value)
 
 
 def marks_of(causes: Iterable[Cause]) -> dict[str, str]:

@@ -122,9 +122,9 @@ def allowed(line: Any, mean: float, std: float, n: int, repeats: int | None) -> 
     if n > 1:
         spread = std * (1 / (repeats or 1) + 1 / n) ** 0.5
         return quantile(n - 1) * spread + half_unit(line["mean"])
-    if line["metric"] in ("nonzero_fraction", "n_iter_ratio") or line["unit"] not in ("percent", "fraction"):
-        return 0.04 * abs(float(line["mean"]))
-    return 0.01 / SCALES.get(line["unit"], 1.0)
+    if line["metric"] in ("accuracy", "last_accuracy", "error_rate", "sparsity", "accuracy_gain"):
+        return 0.01 / SCALES.get(line["unit"], 1.0)
+    return 0.04 * abs(float(line["mean"]))
 
 
 def verdict(line: Any, mean: float, std: float, n: int, repeats: int | None) -> str:

@@ -31,6 +31,17 @@ def entry(values: Any, splits: str = "ours") -> Entry:
     return Entry.of({(splits, repeat): value for repeat, value in enumerate(values)})
 
 
+def test_equal_repeats_have_no_spread() -> None:
+    """The computed deviation of equal numbers, such as three times 0.1, may be above 0."""
+    of, accuracy = statement(), METRICS["accuracy"]
+    for left, right in ((0.1, 0.102), (0.7, 0.7), (0.9, 0.95)):
+        assert entry([left] * 3).std == 0.0
+        alike, others = (
+            interval(of, entry([left] * 3), entry([right] * 3, of_), accuracy) for of_ in ("ours", "theirs")
+        )
+        assert alike == others == pytest.approx((left - right - 0.01, left - right + 0.01))
+
+
 @pytest.mark.parametrize("times", [1.0, 0.9])
 def test_intervals_are_those_of_t_tests(times: float) -> None:
     of, accuracy = statement(times=times), METRICS["accuracy"]

@@ -16,8 +16,8 @@ from klr_bench.report.papers.benchmark import LOOPS, Benchmark
 from klr_bench.report.papers.candidates import Candidate, method_without_records
 from klr_bench.report.papers.claims import FAILS, HOLDS, UNDECIDED, judge, pairs
 from klr_bench.report.papers.model import Claim, Columns, Statement
+from klr_bench.report.papers.outcomes import NOT_RATES
 from klr_bench.report.papers.reading import paper_files
-from klr_bench.report.papers.verdicts import RELATIVE
 from tests.report.folders import REFERENCE, reproduction
 
 PAPERS = {name: reproduction(name) for name in paper_files(folders()[:1])}
@@ -79,7 +79,7 @@ def compared(claim: Claim, results: Results) -> Iterator[tuple[Statement, Method
 def limits(metric: str, *, spread: bool) -> tuple[float, float]:
     if spread:
         return 0.01, 0.2
-    if METRICS[metric].unit == "percent" and metric not in RELATIVE:
+    if METRICS[metric].unit == "percent" and metric not in NOT_RATES:
         return -1.0 if "gain" in metric else 0.0, 1.0
     return 1e-3, 1e5
 

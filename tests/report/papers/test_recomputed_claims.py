@@ -162,7 +162,7 @@ def bounds(s: dict[str, Any], ours: dict[Any, float], theirs: dict[Any, float] |
         ratio = stats.chi2(n - 1, scale=1 / (n - 1)) if is_given else stats.f(n - 1, right.size - 1)
         sd, other = left.std(ddof=1), times * (right[0] if is_given else right.std(ddof=1))
         return sd / np.sqrt(ratio.isf(0.025)) - other, sd / np.sqrt(ratio.isf(0.975)) - other
-    spreads = [x.std() if np.isfinite(x).all() else 0.0 for x in (left, right)]
+    spreads = [x.std() if np.isfinite(x).all() and np.ptp(x) else 0.0 for x in (left, right)]
     paired = isinstance(theirs, dict) and {*ours} == {*theirs} and left.size > 1 and np.isfinite([*left, *right]).all()
     if paired and any(spreads):
         differences = np.array([ours[split] - times * theirs[split] for split in ours])
