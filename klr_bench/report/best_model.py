@@ -17,7 +17,7 @@ from klr_bench.metrics.metric import Metric
 from klr_bench.report.labels import join_names, line_label
 from klr_bench.report.manifest import Manifest
 from klr_bench.report.measured import MeasuredDataset, Method
-from klr_bench.report.significance import is_constant, is_marked
+from klr_bench.report.significance import DIGITS, is_constant, is_marked
 
 STORABLE = ("klr_bench.", "sklearn.")
 """Beginnings of the names of classes whose models `klr-bench fit` can store."""
@@ -93,7 +93,7 @@ def _best(dataset: MeasuredDataset, metric: Metric) -> list[Method]:
     """Return the methods that the table marks as the best, also if there is only one."""
     sign = 1 if metric.better == "lower" else -1
     means = {
-        method.column: sign * mean
+        method.column: round(sign * mean, DIGITS)
         for method in dataset.methods
         if is_marked(metric) and method.n_ok and not is_constant(dataset.groups[method.column])
         if (mean := method.entries[metric.name].mean) is not None

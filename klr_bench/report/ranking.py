@@ -5,11 +5,12 @@ from __future__ import annotations
 import statistics
 
 from klr_bench.metrics.labels import METRICS
-from klr_bench.report.labels import join_names, line_label, number, title_of
+from klr_bench.report.labels import NONE, join_names, line_label, number, pluralize, title_of
 from klr_bench.report.manifest import Column
 from klr_bench.report.pairwise import OverDatasets, chosen_metrics, over_data_sets
 from klr_bench.report.render.document import Document, Grid, aligned
 from klr_bench.report.significance import LEVEL
+from klr_bench.report.statistics.across import smallest_p
 from klr_bench.report.table import Table
 
 TIME = "fit_time_s"
@@ -37,13 +38,14 @@ def ranking_document(table: Table) -> Document | None:
     over = ranked(table)
     if over is None or over.wilcoxon is None:
         return None
-    seconds = median_seconds(table)
+    seconds, k = median_seconds(table), len(over.lines)
+    is_possible = smallest_p(over.n, k) < 1 - LEVEL
     rows = [
         [
             line_label(line),
             f"{over.ranks[place]:.2f}",
             f"{low:.2f} to {high:.2f}",
-            "yes" if over.wilcoxon.p_holm[0, place] < 1 - LEVEL else "no",
+            ("yes" if over.wilcoxon.p_holm[0, place] < 1 - LEVEL else "no") if is_possible else NONE,
             number(seconds.get(line.column), None, METRICS[TIME]),
         ]
         for place, (line, (low, high)) in enumerate(zip(over.lines, over.intervals, strict=True))
@@ -54,6 +56,8 @@ def ranking_document(table: Table) -> Document | None:
         "the first is decided by Wilcoxon's signed-rank test, with Holm's adjustment for all pairs. Times are medians "
         "over the data sets."
     ]
+    if not is_possible:
+        caption.append(f"{pluralize(over.n, 'data set')} are too few to distinguish {k} methods in this way.")
     if over.left_out:
         names = join_names([line_label(line) for line in over.left_out])
         caption.append(f"Left out, because they have no value on at least one data set: {names}.")

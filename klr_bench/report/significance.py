@@ -26,6 +26,8 @@ LEAST_REPEATS = 3
 """Minimum number of repeats: with a test share of 20 % the interval extends 11 standard deviations of a difference to
 either side for two repeats, 3.3 for three and 1.9 for five.
 """
+DIGITS = 12
+"""Decimal places to which means are rounded before they are ranked."""
 LEVEL = 0.95
 MOST_DEVIATIONS = 10
 """A test has power if a difference of at most this many standard deviations is significant after the adjustment."""
@@ -185,7 +187,7 @@ def pairs(sample: Sample, metric: Metric) -> list[Pair]:
 
 def _marks(sample: Sample, metric: Metric) -> Marks:
     with np.errstate(invalid="ignore", over="ignore"):
-        means = np.nanmean(sample.values, axis=1)
+        means = np.asarray(np.round(np.nanmean(sample.values, axis=1), DIGITS))
     best_mean = means.max() if metric.better == "higher" else means.min()
     if len(means) < 2 or np.isnan(means).any() or (means == best_mean).all():
         return Marks()

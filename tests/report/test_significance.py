@@ -116,6 +116,21 @@ def test_equal_means_are_all_the_best_but_not_in_a_constant_column(tmp_path: Pat
         assert any("‡" in line for line in caption(built)) == bool(expected)
 
 
+def test_means_that_differ_by_rounding_are_equal(tmp_path: Path) -> None:
+    one, other = [0.1, 0.2, 0.3], [0.3, 0.2, 0.1]
+    assert np.mean(one) != np.mean(other)
+    built = table(folder_of(tmp_path, rows({"nc": one, "oskl": other, "margin": [0.1, 0.1, 0.2]})))
+    assert [name for name, place in places(built).items() if place == "best"] == ["nc", "oskl"]
+    names = [*ACCURACIES]
+    values = {
+        f"set{i}": np.array([one if i % 2 else other, other if i % 2 else one, [0.1, 0.1, 0.2]]) for i in range(7)
+    }
+    assert len(names) == 3
+    built = table_of(tmp_path / "more", values)
+    result = over_data_sets(built, built.metrics["accuracy"])
+    assert sorted(result.ranks) == [1.5, 1.5, 3.0]
+
+
 OTHER_SEED = [*rows({"nc": ACCURACIES["nc"]}, seed=0), *rows({"oskl": ACCURACIES["oskl"]}, seed=1)]
 
 

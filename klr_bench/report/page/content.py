@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import io
 import json
 import math
@@ -109,8 +110,9 @@ class Part:
 
 
 def word(text: str) -> str:
-    """Convert a string to a slug for use in a URL and as the id of an HTML element."""
-    return re.sub(r"[^A-Za-z0-9_-]", "-", text)
+    """Convert a string to a slug for use in a URL and as the id of an HTML element; others have another one."""
+    slug = re.sub(r"[^A-Za-z0-9_-]", "-", text)
+    return slug if slug == text else f"{slug}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
 def experiment_part(

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klr_bench.cli import main
-from klr_bench.report.load import read_texts
-from klr_bench.report.page.content import _shareable, data_table
+from klr_bench.report.labels import NONE
+from klr_bench.report.load import read_results, read_texts
+from klr_bench.report.page.content import _shareable, data_table, word
 from klr_bench.report.page.html import SCRIPTS, script_json, write_page
 from klr_bench.report.page.site import write_site
+from klr_bench.report.ranking import ranking_document
+from klr_bench.report.table import results_table
 from tests.report.folders import REFERENCE, record, write
 
 MB = 10**6
@@ -157,6 +161,23 @@ def test_methods_are_ranked_where_all_were_run_on_six_data_sets(tmp_path: Path) 
     page = (tmp_path / "site" / "experiments" / "tables.html").read_text(encoding="utf-8")
     places = [": ranks", 'data-plot="tables-rank_time"', 'data-plot="tables-score_profile"', '<details class="folded">']
     assert [*map(page.index, places)] == sorted(map(page.index, places))
+
+
+def test_too_few_data_sets_are_said_to_distinguish_no_methods(tmp_path: Path) -> None:
+    (tmp_path / "tables").symlink_to(REFERENCE / "tables")
+    table = results_table(read_results(tmp_path / "tables"))
+    for n, possible in ((29, True), (7, False)):
+        found = ranking_document(replace(table, blocks=table.blocks[:n]))
+        assert found is not None
+        assert {row[3].strip() for row in found.grids[0].rows} == ({"yes", "no"} if possible else {NONE})
+        assert any("too few to distinguish" in sentence for sentence in found.caption) != possible
+
+
+def test_different_names_have_different_addresses() -> None:
+    names = ["a.b", "a-b", "C-1e+3", "C-1e-3", "опыт", "тест", "plain_name-1"]
+    slugs = [*map(word, names)]
+    assert len({*slugs}) == len(names)
+    assert slugs[-1] == names[-1]
 
 
 @pytest.mark.parametrize(
