@@ -11,7 +11,11 @@ def learned_weights(X, y, weights, random_state):
     from klr_bench.estimators.batch.klr import KLR  # takes a second, and few fits need it
 
     learner = KLR(random_state=random_state)
-    learner._choose(X, y, weights, ("rbf",))
+    try:
+        learner._choose(X, y, weights, ("rbf",))
+    except ValueError as error:
+        message = f"feature_weights='auto' are learned by KLR: {error}"
+        raise ValueError(message) from error
     return learner.feature_weights_ / learner.scale_
 
 

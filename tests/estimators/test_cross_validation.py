@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, GroupKFold, ShuffleSplit, StratifiedKFold
 from sklearn.utils._param_validation import InvalidParameterError
 
@@ -198,3 +199,16 @@ def test_wrong_grids_and_folds_are_refused(cls):
     if cls is OSKLCV:
         with pytest.raises(ValueError, match="'G' parameter of OSKL must be at least 1"):
             cls(Gs=[0.5]).fit(*rows(2))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@CLASSES
+def test_rows_of_weight_0_do_not_change_the_folds_of_a_precomputed_kernel(cls, n_classes):
+    X, y = rows(n_classes)
+    K, kept = X @ X.T + 1, np.flatnonzero(np.arange(len(y)) % 4)
+    parameters = {name: values for name, values in GRIDS[cls].items() if name != "gammas"}
+    model = cls(**parameters, cv=3, kernel="precomputed", random_state=5)
+    with_all = clone(model).fit(K, y, np.isin(np.arange(len(y)), kept).astype(float))
+    alone = clone(model).fit(K[np.ix_(kept, kept)], y[kept])
+    for name in ("mean_test_score", "split0_test_score"):
+        np.testing.assert_allclose(with_all.cv_results_[name], alone.cv_results_[name], rtol=TOLERANCE[cls])

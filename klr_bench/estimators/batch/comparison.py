@@ -16,12 +16,13 @@ CENTERS, FEW_CENTERS = 3000, 1000
 """Number of centers of one model, and if no narrower kernel is better in leaves."""
 
 
-def leaves_or_centers(klr, search, kept, y, random):
+def leaves_or_centers(klr, search, kept, y, groups, random):
     """Return `LeafModels` of all rows, or None and the number of centers of one model.
 
     The leaves are chosen if their loss at the validation rows of the search is lower than that of one model with
     `FEW_CENTERS`.  Both have the settings and feature weights of the round `kept`; `LeafModels` adapt gamma and the
-    penalty by some of their training rows.
+    penalty by some of their training rows, with the rows of each of the `groups` (n,) on one side; None keeps copies
+    together.
     """
     ((train, valid),) = search._few(MOST_COMPARED)
     if len(np.unique(search.y[train])) < len(klr.classes_):
@@ -32,7 +33,7 @@ def leaves_or_centers(klr, search, kept, y, random):
         X, codes, shares = search.X[part], search.y[part], search.shares[part]
         kernel, lam = Kernel(kept.shape.kernel, gamma), kept.lam * min(MOST_TRAINING / len(codes), 1.0)
         models = LeafModels(len(klr.classes_), kernel, lam, kept.temperature)
-        labels = Labels(X, codes, shares, random.randint(SEEDS))
+        labels = Labels(X, codes, shares, random.randint(SEEDS), None if groups is None else groups[part])
         rows = WeightedRows(X, None, kept.weights, klr._dtype)
         parts = models.divide(rows, labels, random, leaf_size=LEAF_SIZE, steps=[0] * N_PARTITIONS)
         models.fit(rows, labels, random, parts)
@@ -43,7 +44,8 @@ def leaves_or_centers(klr, search, kept, y, random):
         return np.average(log_losses(f, search.y[valid], is_softmax=True), weights=search.shares[valid])
 
     leaves = leaves_of(train)
-    single = klr._model(kept, gamma, len(train), random, None, FEW_CENTERS)
+    n = max(len(train), MOST_TRAINING + 1)  # the class that is fitted to all rows
+    single = klr._model(kept, gamma, n, random, None, min(FEW_CENTERS, len(train)))
     single.fit(search.weighted(train, kept.weights, kept.shape.width)[0], y[train], search.shares[train])
     of_single, of_leaves = loss(single, kept.temperature), loss(leaves, 1.0)
     print_progress(

@@ -132,8 +132,8 @@ class KernelClassifierCV(KernelClassifier):
         self._keeps_rows = self._has_own_folds()
         X, y, weights = self._first_rows(X, y, sample_weight)
         self._seed = self.random_state if isinstance(self.random_state, Integral) else self._random.randint(SEEDS)
-        codes, self._n_rows = np.searchsorted(self.classes_, y), len(y)
-        shares = np.ones(len(y)) if weights is None else weights
+        codes, shares = np.searchsorted(self.classes_, y), np.ones(len(y)) if weights is None else weights
+        self._n_rows = np.count_nonzero(shares)
         folds = self._folds(X, codes, shares)
         grids = {name: self._values(of, name, default) for of, (name, default) in self._grids.items()}
         gammas, settings = self._gammas(X, weights), list(ParameterGrid(grids))
@@ -189,12 +189,14 @@ class KernelClassifierCV(KernelClassifier):
 
     def _folds(self, X, codes, shares):
         """Return the training and the validation rows of each fold, as a list of pairs of indices."""
-        sizes = class_sizes(self, codes)
-        if not self._has_own_folds():
-            cv = StratifiedKFold(n_folds(self.cv, sizes), shuffle=True, random_state=self._seed)
+        rows = np.flatnonzero(shares)  # those of weight 0 are kept for given folds, and for a precomputed kernel
+        sizes = class_sizes(self, codes[rows])
+        if self._has_own_folds():
+            folds = check_cv(self.cv).split(X, codes)
+            folds = [[part[shares[part] > 0] for part in map(np.asarray, fold)] for fold in folds]
         else:
-            cv = check_cv(self.cv)
-        folds = [[part[shares[part] > 0] for part in map(np.asarray, fold)] for fold in cv.split(X, codes)]
+            cv = StratifiedKFold(n_folds(self.cv, sizes), shuffle=True, random_state=self._seed)
+            folds = [[rows[part] for part in fold] for fold in cv.split(rows, codes[rows])]
         check_folds(self, folds, codes, "fewer folds")
         return folds
 

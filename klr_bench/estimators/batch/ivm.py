@@ -145,9 +145,10 @@ class ImportVectorMachine(ExpansionClassifier):
         self.n_iter_, callback, objectives = 0, verbose_callback(self, callback), [machine.objective]
         while self.n_iter_ < min(self.max_import_vectors, n):
             others = np.setdiff1d(np.arange(n), machine.chosen)
+            some = others
             if self.n_candidates is not None and self.n_candidates < len(others):
-                others = self._random.choice(others, self.n_candidates, replace=False)
-            grew = machine.grow(others)
+                some = self._random.choice(others, self.n_candidates, replace=False)
+            grew = machine.grow(some) or (len(some) < len(others) and machine.grow(others))
             objectives.append(machine.objective)
             self.n_iter_ += 1
             self.support_vectors_, self.dual_coef_ = X[machine.chosen], machine.coef

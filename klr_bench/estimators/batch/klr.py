@@ -16,7 +16,7 @@ from klr_bench.estimators.batch.approximation import move_support
 from klr_bench.estimators.batch.comparison import CENTERS, leaves_or_centers
 from klr_bench.estimators.batch.cross_validation import class_sizes
 from klr_bench.estimators.batch.dual import DualCDKLR
-from klr_bench.estimators.batch.folds import MOST_TRAINING, SMALL, folds_of
+from klr_bench.estimators.batch.folds import MOST_TRAINING, SMALL, folds_of, in_order
 from klr_bench.estimators.batch.grid import Shape
 from klr_bench.estimators.batch.leaf import CACHE_MB
 from klr_bench.estimators.batch.nystroem import NystroemKLR
@@ -225,12 +225,12 @@ class KLR(Classifier):
             return not left() or (callback is not None and callback(self, t))
 
         kernels = KERNELS if self.max_support is None else ("rbf",)  # the support vectors of others do not move
-        kept, search, y, weights, random = self._choose(
+        kept, search, y, weights, groups, random = self._choose(
             X, y, sample_weight, kernels, groups, callback, begun + limit / 2
         )
         n_centers = CENTERS
         if self._may_have_leaves(search) and not watch(self, 0):
-            leaves, n_centers = leaves_or_centers(self, search, kept, y, random)
+            leaves, n_centers = leaves_or_centers(self, search, kept, y, groups, random)
             if leaves is not None:
                 self.model_, self.temperature_ = leaves, 1.0
                 self.best_params_ |= {"gamma": leaves.gamma, "lam": leaves.lam}
@@ -261,7 +261,7 @@ class KLR(Classifier):
         """Choose one of the kernels, the settings and the feature weights.
 
         If `each_kernel` is true, or with more than 10,000 rows, each kernel has its own rounds.  Return the best round,
-        the search, y, the weights of the rows or None, and the random numbers.
+        the search, y, the weights of the rows or None, the codes of their groups or None, and the random numbers.
         """
         start = self._last_result(kernels)
         self._keeps_rows = True  # folds and groups are those of all rows
@@ -271,8 +271,10 @@ class KLR(Classifier):
         class_sizes(self, codes[shares > 0])
         random = check_random_state(self.random_state)
         folds = folds_of(self, X, codes, shares, groups, random.randint(SEEDS))
+        groups = None if groups is None else in_order(np.asarray(groups))
         if not shares.all():
             rows = np.flatnonzero(shares)
+            groups = None if groups is None else groups[rows]
             X, y, codes, shares, weights = X[rows], y[rows], codes[rows], shares[rows], weights[rows]
         self._scaling = scaling = Scaling.of(X, weights)
         self.limits_, self.mean_, self.scale_ = scaling.limits, scaling.origin, scaling.deviation
@@ -288,7 +290,7 @@ class KLR(Classifier):
         kept = self._search(search, turns, callback, start)
         self.feature_weights_ = np.zeros(X.shape[1])
         self.feature_weights_[scaling.columns], self.temperature_ = kept.weights, float(kept.temperature)
-        return kept, search, y, weights, random
+        return kept, search, y, weights, groups, random
 
     def _last_result(self, kernels):
         """Return feature weights, shape and penalty of the last fit, or None without a warm start."""

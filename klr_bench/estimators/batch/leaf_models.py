@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 from scipy.special import log_expit, log_softmax
 
-from klr_bench.estimators.batch.folds import copies
+from klr_bench.estimators.batch.folds import copies, in_order
 from klr_bench.estimators.batch.leaf import Leaf, distinct, fit_leaf, in_this_process
 from klr_bench.estimators.batch.partition import Partition, divided, hashed, shuffled
 from klr_bench.estimators.batch.selection import Search, shapes_of
@@ -27,16 +27,20 @@ VALIDATION_SHARE = 0.2
 
 
 class Labels:
-    """Class indices (n,), weights, hashes and a random order of the rows X (n, d).
+    """Class indices (n,), weights, groups or None, hashes and a random order of the rows X (n, d).
 
     The weights > 0 are divided by their mean; None are 1.  The order depends only on the content of the rows and the
     seed: the mean is that of the sorted weights, so that its rounding does not depend on their order.
     """
 
-    def __init__(self, X, codes, weights, seed):
-        self.codes, self.hashes = codes, hashed(X, codes)
+    def __init__(self, X, codes, weights, seed, groups=None):
+        self.codes, self.groups, self.hashes = codes, groups, hashed(X, codes)
         self.weights = np.ones(len(codes)) if weights is None else weights / np.sort(weights).mean()
         self.order = shuffled(self.hashes, self.weights, seed)
+
+    def differ(self, part):
+        """Return True if the rows of a part have several classes, and several groups if there are groups."""
+        return bool(np.ptp(self.codes[part]) and (self.groups is None or np.ptp(self.groups[part])))
 
 
 @dataclass
@@ -96,13 +100,13 @@ class LeafModels:
         self.leaves = [[next(models) for _ in leaves] for leaves in parts]
 
     def _tune(self, rows, labels, leaves, leaf_size, random, report):
-        """Choose gamma, lam and temperature by validation in some leaves with several classes."""
-        mixed = [part[:leaf_size] for part in leaves if np.ptp(labels.codes[part[:leaf_size]])]
+        """Choose gamma, lam and temperature by validation in some leaves with several classes and groups."""
+        mixed = [part for part in (leaf[:leaf_size] for leaf in leaves) if labels.differ(part)]
         if not mixed:
             return
         n_tuned = max(TUNED_LEAVES, TUNED_ROWS // len(mixed[0]))
         places = random.permutation(len(mixed))[:n_tuned]
-        folds = [_fold(rows, labels.codes, mixed[place]) for place in places]
+        folds = [_fold(rows, labels, mixed[place]) for place in places]
         lams = [self.lam * factor for factor in LAMS]
         positive = np.arange(self.n_classes)[:, None] if self.n_classes > 2 else 1
         signs = np.atleast_2d(np.where(labels.codes == positive, 1.0, -1.0))
@@ -134,12 +138,15 @@ class LeafModels:
         return _mean(log_expit(f[..., 0])) - _mean(log_expit(-f[..., 0]))
 
 
-def _fold(rows, codes, part):
+def _fold(rows, labels, part):
     """Return the training and the validation rows of a part in random order.
 
-    Copies of a row stay together.
+    Rows of a group stay together, or copies of a row without groups.
     """
-    groups = copies(rows.X[part], np.unique(codes[part], return_inverse=True)[1])
+    if labels.groups is None:
+        groups = copies(rows.X[part], np.unique(labels.codes[part], return_inverse=True)[1])
+    else:
+        groups = in_order(labels.groups[part])
     is_valid = groups < math.ceil(VALIDATION_SHARE * (groups.max() + 1))
     return part[~is_valid], part[is_valid]
 

@@ -115,9 +115,10 @@ class PartitionedKLR(Classifier):
     A partition divides the rows at the median of their projections onto a direction, and each part again, until a part
     has at most `leaf_size` rows; the first medians of more than 524,288 rows are those of a random sample of so many.
     :math:`\ell_p(x)` is the leaf of the row x in partition p.  The model of a leaf is that of `DualCDKLR`, fitted to
-    its rows alone.  The probabilities of several partitions, with different directions, are averaged, which makes the
-    borders between leaves smooth.  A leaf with n rows of one class gives each of the others the probability of this
-    class divided by 1 + n.
+    its rows alone.  With more than two classes its probabilities are softmax(f / T), also in a leaf with rows of two of
+    them, whose decision values are f and -f.  The probabilities of several partitions, with different directions, are
+    averaged, which makes the borders between leaves smooth.  A leaf with n rows of one class gives each of the others
+    the probability of this class divided by 1 + n.
 
     Features are scaled and weighted as by `KLR`, with its search for weights, width and penalty on at most 8,000 rows.
     A narrower kernel is better if more rows are in the same space: therefore 1 to 16 times its gamma and 0.1 to 3 times

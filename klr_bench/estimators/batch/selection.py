@@ -79,7 +79,7 @@ class Search:
         return float(np.median(times)) * (n / rows) ** 2 if times else 0.0
 
     def rounds(self, max_rounds, kernels=KERNELS, start=None):
-        """Yield a `Round` for equal feature weights, and then one for each update of the weights.
+        """Yield a `Round` for equal feature weights, and then one for each update of the weights, until the deadline.
 
         `kernels` are the names of those that the first round tries.  `start` are the feature weights (d,), the shape
         and the penalty with which it begins: then it tries their neighbors.  None is equal weights, and all shapes and
@@ -94,15 +94,17 @@ class Search:
         is_coarse = self._most_training() > COARSE
         if is_coarse:
             coarse = self.grid(self._few(COARSE), weights, tried, lams)
+            if coarse is None:
+                return
             tried, lams = coarse.shape.neighbors(), neighbors(LAMS, coarse.lam)
         folds, last = self._few(self._n_rows()), None
         for number in range(max_rounds + 1):
             grid = self.grid(folds, weights, tried, lams, last)
             is_whole = grid is not None and len(grid.paths) == len(folds)
-            if number and not is_whole:
-                return
             if is_coarse and not number and (not is_whole or self.is_late()):  # then some fits have ended early
                 grid = min(filter(None, (grid, coarse)), key=lambda grid: grid.means.min())
+            if grid is None or (number and not is_whole):
+                return
             yield grid.round(weights)
             if len(grid.paths) < len(folds):
                 return
@@ -162,9 +164,14 @@ class Search:
         return None
 
     def improves(self, new, old):
-        """Return True if a round lowers the loss (by more than a standard error if rows are few)."""
-        gain = (old.losses - new.losses) * self.shares[self._valid] / self.shares[self._valid].mean()
-        return gain.mean() > (gain.std() / math.sqrt(len(self.y)) if len(self.y) <= MEDIUM else 0.0)
+        """Return True if a round has more folds, or lowers the loss (by more than a standard error if rows are few)."""
+        n = len(new.losses)
+        if n != len(old.losses):
+            return n > len(old.losses)
+        valid = self._valid[:n]
+        gain = (old.losses - new.losses) * self.shares[valid] / self.shares[valid].mean()
+        error = gain.std() / math.sqrt(len(np.unique(valid))) if len(self.y) <= MEDIUM else 0.0
+        return gain.mean() > error
 
     def weighted(self, part, weights, width):
         """Return rows with weighted features, and gamma = width times its unit."""

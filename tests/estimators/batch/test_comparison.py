@@ -11,6 +11,7 @@ from sklearn.model_selection import StratifiedShuffleSplit
 
 from klr_bench import KLR, NystroemKLR, load_model, save_model
 from klr_bench.estimators.batch import comparison, klr, leaf_models, selection
+from klr_bench.estimators.batch.folds import in_order
 from klr_bench.estimators.batch.leaf_models import LeafModels
 
 pytestmark = [
@@ -92,9 +93,10 @@ def test_both_are_fitted_without_the_validation_rows(monkeypatch):
 
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
 def test_with_many_rows_each_kernel_has_its_own_rounds(kernel):
-    X = np.random.default_rng(0).standard_normal((400, 4))
+    X = np.random.default_rng(0).standard_normal((1200, 4))
     y = ((X**2).sum(axis=1) > 3.3 if kernel == "rbf" else X[:, 0] > 0.3).astype(int)
-    fitted = model(max_rounds=2, max_support=None).fit(X, y)
+    cv = StratifiedShuffleSplit(1, test_size=0.5, random_state=0)
+    fitted = model(cv=cv, max_rounds=2, max_support=None).fit(X, y)
     rounds, kernels, losses = (fitted.cv_results_[name] for name in ("rounds", "kernel", "mean_log_loss"))
     assert {(0, "rbf"), (0, "laplacian"), (1, "rbf"), (1, "laplacian")} <= {*zip(rounds, kernels, strict=True)}
     best = losses.argmin()
@@ -102,11 +104,64 @@ def test_with_many_rows_each_kernel_has_its_own_rounds(kernel):
     assert fitted.best_params_["rounds"] == rounds[best]
 
 
+def test_groups_are_kept_together_where_leaves_are_tuned(monkeypatch):
+    X, y = waves(1200, 2)
+    groups = np.array([f"group {i}" for i in np.random.default_rng(1).integers(60, size=1200)])
+    weights, seen, fold = np.where(np.arange(1200) % 7, 1.0, 0.0), [], leaf_models._fold
+
+    def recorded(rows, labels, part):
+        train, valid = fold(rows, labels, part)
+        assert len(train)
+        assert len(valid)
+        assert not np.isin(labels.groups[train], labels.groups[valid]).any()
+        seen.append(labels.groups)
+        return train, valid
+
+    monkeypatch.setattr(leaf_models, "_fold", recorded)
+    assert isinstance(model().fit(X, y, weights, groups=groups).model_, LeafModels)
+    np.testing.assert_array_equal(in_order(seen[-1]), in_order(groups[weights > 0]))
+
+
+def test_a_leaf_with_one_group_is_not_tuned():
+    X, codes = np.arange(6.0)[:, None], np.array([0, 1, 0, 1, 0, 0])
+    labels = leaf_models.Labels(X, codes, None, 0, np.array([0, 0, 1, 2, 3, 4]))
+    assert [labels.differ(np.array(part)) for part in ([0, 1], [1, 2], [4, 5])] == [False, True, False]
+
+
+def test_one_model_is_of_the_class_that_is_fitted_to_all_rows(monkeypatch):
+    made, _model = [], KLR._model
+    monkeypatch.setattr(KLR, "_model", lambda *arguments: made.append(_model(*arguments)) or made[-1])
+    X, y = waves(240, 2)  # the 180 rows that train are fewer than MOST_TRAINING
+    monkeypatch.setattr(comparison, "LEAF_SIZE", 100)
+    model(cv=StratifiedShuffleSplit(1, test_size=60, random_state=0)).fit(X, y)
+    assert isinstance(made[0], NystroemKLR)
+    assert made[0].n_centers == 20
+
+
+@pytest.mark.parametrize("cv", [None, 3])
+@pytest.mark.parametrize("limit", [0.3, 0.5, 0.7, 1.1, 1.9])
+def test_a_time_limit_may_end_the_search_with_the_second_kernel(limit, cv, monkeypatch):
+    X, y = waves(1500, 2)
+    path, now = selection.Search._path, [0.0]
+
+    def slow(*arguments):
+        now[0] += 0.1
+        return path(*arguments)
+
+    monkeypatch.setattr(selection.Search, "_path", slow)
+    for module in (selection, klr):
+        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    fitted = model(cv=cv, time_limit=limit, n_jobs=1).fit(X, y)
+    assert fitted.score(X, y) > 0.5
+    assert now[0] <= limit
+
+
 def test_a_class_without_training_rows_leaves_partitions_out():
     y = np.r_[np.full(4, 2), np.arange(396) % 2]
     folds = [(np.arange(4, 300), np.r_[np.arange(4), np.arange(300, 400)])]
     search = SimpleNamespace(_few=lambda _: folds, y=y)
-    assert comparison.leaves_or_centers(SimpleNamespace(classes_=np.arange(3)), search, None, y, None) == (None, 30)
+    klr = SimpleNamespace(classes_=np.arange(3))
+    assert comparison.leaves_or_centers(klr, search, None, y, None, None) == (None, 30)
 
 
 @pytest.mark.parametrize(

@@ -240,7 +240,8 @@ def test_copies_stay_together_when_settings_are_adapted_in_leaves():
     X = random.standard_normal((200, 2)).repeat(5, axis=0)
     y = random.integers(2, size=200).repeat(5)
     part = random.permutation(1000)
-    train, valid = leaf_models._fold(partition_module.WeightedRows(X, None, np.ones(2), "f8"), y, part)
+    labels = leaf_models.Labels(X, y, None, 0)
+    train, valid = leaf_models._fold(partition_module.WeightedRows(X, None, np.ones(2), "f8"), labels, part)
     assert sorted([*train, *valid]) == [*range(1000)]
     assert not {*train // 5} & {*valid // 5}
     assert len(valid) == 200
