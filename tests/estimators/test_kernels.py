@@ -15,8 +15,10 @@ from sklearn.model_selection import cross_val_predict
 from klr_bench import (
     ALMA,
     AROW,
+    BSGD,
     DUOL,
     L1KLR,
+    NORMA,
     OSKL,
     BudgetOSKL,
     DualCDKLR,
@@ -26,6 +28,7 @@ from klr_bench import (
     NonConservativeKLR,
     NystroemKLR,
     PrimalCDKLR,
+    Projectron,
     PrototypeKLR,
     fit_many,
 )
@@ -165,6 +168,29 @@ def test_solvers_refuse_an_indefinite_kernel(learner, message):
     X, y = toy()
     with pytest.raises(ValueError, match=f"kernel='sigmoid': .* positive semi-definite matrix, but {message}"):
         clone(learner).set_params(kernel="sigmoid", gamma=3.0).fit(X, y)
+
+
+@pytest.mark.parametrize("learner", [Projectron(20), NORMA(20), BSGD(20, maintenance="projection")], ids=str)
+def test_budget_learners_refuse_rows_with_a_negative_square(learner):
+    X, y = toy()
+    with pytest.raises(
+        ValueError, match=r"kernel='poly': .* positive semi-definite matrix, but k\(x, x\) of a row is -"
+    ):
+        clone(learner).set_params(kernel="poly", degree=3, coef0=-3.0, gamma=0.1).fit(X, y)
+
+
+def test_nothing_remains_of_a_call_that_finds_an_indefinite_kernel_in_its_later_rows():
+    X = np.random.default_rng(0).normal(size=(5000, 2))
+    model = NORMA(kernel="poly", degree=3, coef0=-1.0, gamma=0.1)
+    rows = X[np.einsum("ij,ij->i", X, X) > 11]
+    labels = np.arange(len(rows)) % 2
+    model.partial_fit(rows, labels)
+    again = np.append(np.resize(np.arange(len(rows)), 5000), 0)
+    many, codes = rows[again], labels[again]
+    many[-1] = 0.0
+    with pytest.raises(ValueError, match=r"k\(x, x\) of a row is -"):
+        model.partial_fit(many, codes)
+    assert not hasattr(model, "classes_")
 
 
 def test_a_function_returns_the_values_of_all_pairs():

@@ -129,6 +129,21 @@ def test_learning_goes_on_in_chunks(learner):
     np.testing.assert_allclose(parts.decision_function(X), f, rtol=1e-6, atol=1e-6 * np.abs(f).max())
 
 
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("name", [name for name, cls in CLASSIFIERS.items() if hasattr(cls, "partial_fit")])
+def test_a_first_call_that_is_refused_leaves_nothing_behind(name, n_classes):
+    X, y = toy()
+    y = y if n_classes == 4 else np.where(y == NAMES[0], *NAMES[:2])
+    needed = {"gamma": 0.5, "lam": 0.01, "eta": 0.1, "random_state": 0}
+    learner = CLASSIFIERS[name]()
+    learner.set_params(**{key: value for key, value in needed.items() if key in learner.get_params()})
+    expected = clone(learner).partial_fit(X, y, classes=np.unique(y)).decision_function(X)
+    for classes in (NAMES[2:4], ["x", "y", "z"]):
+        with pytest.raises(ValueError, match="class"):
+            learner.partial_fit(X, y, classes=classes)
+    np.testing.assert_array_equal(learner.partial_fit(X, y, classes=np.unique(y)).decision_function(X), expected)
+
+
 @pytest.mark.parametrize("learner", LEARNERS, ids=IDS)
 def test_an_experiment_sees_numbers_and_a_rising_t(learner):
     X, y = toy()

@@ -197,22 +197,25 @@ def _block(loss, lam, gamma, rows, slots, inserted, numbers, states):
         state["n"], state["free"] = S - 1, m
 
 
+def _dense(X):
+    return X.toarray() if sp.issparse(X) else X
+
+
 class MergingState(BlockState):
     """State that a budgeted SGD learner with merging carries between blocks of rows.
 
-    Rows are dense, and distances are float64.
+    Points are dense, and distances are float64.
 
     Attributes: `support`, all points that were ever in f, in order, and their `numbers` among the examples, -1 for
     merged ones; `points`, those in f now; the rest as in `_block`.
     """
 
-    sparse = False
-
     def __init__(self, kernel, X, budget):
         super().__init__()
         n, instead = budget + 3 * BLOCK, "use maintenance='removal' or 'projection'"
         refuse_dense("BSGD", f"{n} dense support vectors and rows", X, n, instead)
-        X = X[:1].toarray() if sp.issparse(X) else X[:1]
+        self.sparse = sp.issparse(X)
+        X = _dense(X[:1])
         self.gamma, self.origin, self.size = kernel.gamma, X[0].astype(np.float64), budget + 1
         self.operands = operands_of(kernel, X).plain
         self.support, self.numbers = Growing((0, X.shape[1]), X.dtype), Growing((0,), np.int64)
@@ -221,7 +224,7 @@ class MergingState(BlockState):
         self.number = np.zeros(0, dtype=np.int64)
 
     def _learn_block(self, X, y, loss, lam):
-        rows = X.astype(np.float64)
+        rows = _dense(X).astype(np.float64)
         self._enlarge(len(y))
         inserted, numbers = np.empty((2 * len(y), X.shape[1])), np.empty(2 * len(y), dtype=np.int64)
         distances, mutual = self._distances(rows, self.points), self._distances(rows, rows)

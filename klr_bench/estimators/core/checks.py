@@ -62,18 +62,19 @@ def checked_fit(method):
     """Decorate a fit method to raise LearningFailed if a fitted attribute is not finite.
 
     An error or Ctrl-C in `fit` leaves an unfitted estimator, and so does all but a refusal of arguments (TypeError, or
-    a ValueError other than LearningFailed) in `partial_fit`, because the learned state may be damaged.
+    a ValueError other than LearningFailed) in a later `partial_fit`, because the learned state may be damaged.
     """
 
     @wraps(method)
     def checked(self, *args, **kwargs):
+        is_new = method.__name__ == "fit" or "classes_" not in vars(self)
         try:
             with single_threaded_blas(getattr(self, "n_jobs", None)):
                 result = method(self, *args, **kwargs)
             refuse_not_finite(self)
         except BaseException as error:
             refused = isinstance(error, (ValueError, TypeError)) and not isinstance(error, LearningFailed)
-            if method.__name__ == "fit" or not refused:
+            if is_new or not refused:
                 self._clear()
             raise
         return result

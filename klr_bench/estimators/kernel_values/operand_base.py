@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from klr_bench.estimators.core.checks import LearningFailed
 from klr_bench.estimators.core.kernels import KERNELS, OF_DISTANCES, Kernel
 from klr_bench.estimators.core.rows import check_size, growing_like, in_layout, slices
 from klr_bench.estimators.core.threads import n_threads, parallel_map
@@ -167,7 +168,7 @@ class Pairwise(PlainOperands):
         expected = left.shape[0], Z.shape[0]
         if np.shape(values) != expected:
             message = f"kernel: expected {name!r} to return an array of shape {expected}, got shape {np.shape(values)}."
-            raise ValueError(message)
+            raise LearningFailed(message)
         return np.ascontiguousarray(in_layout(values, sparse=False), dtype=left.dtype)
 
     def diagonal(self, X):

@@ -27,6 +27,7 @@ import numpy as np
 import scipy.sparse as sp
 from numba import boolean, float64, void
 
+from klr_bench.estimators.core.checks import LearningFailed
 from klr_bench.estimators.core.jit import compiled, read_only
 from klr_bench.estimators.core.kernels import KERNELS, OF_DISTANCES, Kernel, squared_norms
 from klr_bench.estimators.core.parameters import PRECOMPUTED
@@ -272,7 +273,7 @@ def _mirrored(left):
 
 
 def nonnegative_diagonal(operands, X):
-    """Return k(x, x) for each row x of X; raise ValueError if one is negative."""
+    """Return k(x, x) for each row x of X; raise LearningFailed if one is negative."""
     diagonal = operands.diagonal(X)
     if diagonal.min(initial=0.0) < 0:
         refuse_indefinite(operands.kernel, f"k(x, x) of a row is {diagonal.min():g}")
@@ -280,10 +281,10 @@ def nonnegative_diagonal(operands, X):
 
 
 def refuse_indefinite(kernel, reason):
-    """Raise ValueError because a solver needs a positive semi-definite kernel matrix."""
+    """Raise LearningFailed because a solver needs a positive semi-definite kernel matrix."""
     advice = "use another kernel, gamma or coef0"
     message = f"kernel={kernel.name!r}: this solver needs a positive semi-definite matrix, but {reason}; {advice}."
-    raise ValueError(message)
+    raise LearningFailed(message)
 
 
 def operands_of(kernel, X):

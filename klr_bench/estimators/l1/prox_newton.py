@@ -28,7 +28,9 @@ ENOUGH = 0.1
 LEAST_SIZE = 64
 """Minimum number of features in a working set; it grows to twice the support."""
 RIDGE = 1e-6
-"""Ridge, as a share of the mean diagonal of H, that keeps H positive definite with nearly equal float32 features."""
+"""Share by which the diagonal of H is enlarged, so that H is positive definite with nearly equal float32 features."""
+LEAST_CURVATURE = 1e-12
+"""Smallest curvature of the loss of a row, so that H does not become 0 where all rows are predicted with confidence."""
 SWEEPS = 2000
 PRECISION = 1e-3
 """Coordinate descent ends after SWEEPS sweeps, or when the violation has fallen to this share of the initial one."""
@@ -96,16 +98,17 @@ def newton_step(problem, x, margins, gradient):
 
 
 def hessian(problem, margins):
-    """Return the Hessian of the loss, of shape (P, P), with a small ridge on its diagonal."""
+    """Return the Hessian of the loss, of shape (P, P), with a slightly larger diagonal."""
     s = probabilities(margins)
-    h, D = problem.weights * s * (1 - s), problem.matrix.shape[1]
+    h, D = problem.weights * np.maximum(s * (1 - s), LEAST_CURVATURE), problem.matrix.shape[1]
     H = np.empty((problem.n_points, problem.n_points))
     H[:D, :D] = problem.matrix.gram(h)
     if problem.intercept:
         H[D, :D] = H[:D, D] = problem.matrix.sums(h[None])[0][0]
         H[D, D] = h.sum()
     diagonal = np.einsum("ii->i", H)
-    diagonal += RIDGE * np.mean(diagonal) + 1e-12
+    diagonal *= 1 + RIDGE
+    diagonal += np.finfo(float).tiny  # of a feature that is always 0
     return H
 
 

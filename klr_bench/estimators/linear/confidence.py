@@ -83,5 +83,6 @@ class ConfidenceLearner(OnlineLinearClassifier):
         arguments = d, limits[dtype.name], variance
         if self.covariance == "diagonal":
             return Diagonal(*arguments)
-        check_memory(self, d, dtype, 'covariance="diagonal"')
+        instead = 'covariance="diagonal"' if "covariance" in self.get_params() else "fewer features"
+        check_memory(self, d, dtype, instead)
         return Full(*arguments) if d <= IN_CACHE else Blocked(*arguments, dtype)

@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY
 from scipy.linalg import solve
 from sklearn.utils._param_validation import StrOptions
 
-from klr_bench.estimators.core.parameters import POSITIVE, estimator, parameter
+from klr_bench.estimators.core.parameters import POSITIVE, estimator, fixed, parameter
 from klr_bench.estimators.linear.confidence import ConfidenceLearner
 from klr_bench.estimators.linear.engine import rule
 
@@ -53,7 +53,8 @@ class SecondOrderPerceptron(ConfidenceLearner):
         & \Sigma^{-1} = \frac{1}{a} I + \sum_i x_i x_i^T
 
     The sum is over the rows at which Sigma is updated.  The published form adds x to Sigma before predicting; this
-    divides w'Sigma x by 1 + v and never changes its sign.  ``coef_`` is Sigma w, or w with ``compat="libol"``.
+    divides w'Sigma x by 1 + v and never changes its sign.  ``coef_`` is Sigma w, or w with ``compat="libol"``.  It is
+    not if a row has a squared norm above the limit of ``covariance_``; scale such features.
 
     References
     ----------
@@ -70,7 +71,8 @@ class SecondOrderPerceptron(ConfidenceLearner):
     (True, True)
     """
 
-    _fixed = (*ConfidenceLearner._fixed, "a")
+    _fixed = ("a",)
+    covariance: str = fixed("full")
     a: float = parameter(POSITIVE, default=1.0)
     update: str = parameter(StrOptions({"mistakes", "always"}), default="mistakes")
     _: KW_ONLY

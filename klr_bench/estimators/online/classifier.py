@@ -222,9 +222,10 @@ class OnlineClassifier(Classifier):
     def partial_fit(self, X, y, classes=None, sample_weight=None, callback=None):
         """Continue learning from the rows of X in their order; return self.
 
-        The result depends on the sequence of rows only, up to rounding, not on how it is split into calls.  dtype and
-        the parameters of kernel, features and budget cannot change after the first call; other parameters hold for the
-        rows that follow.  If an update fails, a ValueError says why, and nothing learned remains.
+        The result does not depend, up to rounding, on how the rows are split into calls, apart from what the first call
+        determines: gamma="scale" and "median", and values computed from the number of rows.  dtype and the parameters
+        of kernel, features and budget cannot change after the first call; other parameters hold for the rows that
+        follow.  If an update fails, a ValueError says why, and nothing learned remains.
 
         Parameters
         ----------

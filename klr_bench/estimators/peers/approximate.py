@@ -114,7 +114,7 @@ class ApproximateKernelLR(KernelClassifier):
             message = f"features='fourier' requires kernel='rbf', got kernel={self.kernel!r}; use features='nystroem'."
             raise ValueError(message)
         X, y, weights = self._first_rows(X, y, sample_weight)
-        model = self._linear_model(len(y) if weights is None else float(weights.sum()))
+        model = self._linear_model(len(y))
         options = {} if weights is None else {f"{type(model).__name__.lower()}__sample_weight": weights}
         is_moved = self.features == "nystroem" and self.kernel == "rbf" and not sp.issparse(X)
         self.origin_ = X.mean(axis=0, dtype=np.float64).astype(X.dtype) if is_moved else None

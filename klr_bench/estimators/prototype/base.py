@@ -127,7 +127,7 @@ class PrototypeClassifier(Classifier):
         return tuple(part for part, learned in zip(PARTS, wanted, strict=True) if learned)
 
     def _rows(self, X, y, weights, random):
-        """Return training rows and validation rows (or None), with weights scaled to mean 1."""
+        """Return the solver, training rows and validation rows (or None), with weights scaled to mean 1."""
         self._mean_weight = 1.0 if weights is None else float(weights.mean())
         weights = None if weights is None else weights / weights.mean()
         self._columns, origin = None, None
@@ -137,17 +137,25 @@ class PrototypeClassifier(Classifier):
         if self.kernel == "rbf" and not sp.issparse(X) and not self.l1:
             origin = np.average(X, axis=0, weights=weights).astype(X.dtype)
         codes = np.searchsorted(self.classes_, y).astype(np.intp)
-        rows, held_out = Rows(X, codes, origin, weights).split(self.validation_fraction, random)
+        rows = Rows(X, codes, origin, weights)
+        solver = self.solver
+        if self._parts() == ("b",) or (solver == "auto" and rows.X.size * self._n_prototypes(len(rows)) <= LBFGS_WORK):
+            solver = "lbfgs"
+        rows, held_out = rows.split(0.0 if solver == "lbfgs" else self.validation_fraction, random)
         if self.n_prototypes is not None and self.n_prototypes > len(rows):
             message = f"n_prototypes={self.n_prototypes}: expected at most {len(rows)}, the number of training rows."
             raise ValueError(message)
-        return rows, held_out
+        return "adam" if solver == "auto" else solver, rows, held_out
+
+    def _n_prototypes(self, n):
+        """Return the number of prototypes for n rows."""
+        return min(max(10, 2 * len(self.classes_)), n) if self.n_prototypes is None else self.n_prototypes
 
     def _first_point(self, rows, random):
         """Create the model and return its initial parameter vector."""
         n, d = rows.X.shape
         M = 1 if len(self.classes_) == 2 else len(self.classes_)
-        J = min(max(10, 2 * len(self.classes_)), n) if self.n_prototypes is None else self.n_prototypes
+        J = self._n_prototypes(n)
         l2 = 0.05 / (self._mean_weight * rows.v.sum()) if self.l2 is None else float(self.l2)
         kernel = PrototypeKernel(self.kernel, int(self.degree), float(self.coef0), self.lazy)
         self._model = Model(Layout(M, J, d), kernel, float(self.l1), l2, self.loss)
@@ -155,11 +163,9 @@ class PrototypeClassifier(Classifier):
         gamma = 1 / self.n_features_in_ if self.gamma is None and self.kernel != "rbf" else self.gamma
         return first_point(self._model, rows, init=self.init, gamma=gamma, learn_coef=self.learn_coef, random=random)
 
-    def _learn(self, x, rows, held_out, random, callback):
+    def _learn(self, solver, x, rows, held_out, random, callback):
         """Run the solver from the initial parameter vector x, and set the fitted attributes."""
-        parts, solver = self._parts(), self.solver
-        if solver == "auto":
-            solver = "lbfgs" if rows.X.size * self._model.layout.J <= LBFGS_WORK else "adam"
+        parts = self._parts()
         if parts == ("b",):
             K = np.concatenate([self._model.kernel_values(x, X) for X, _, _ in rows.blocks()])
             b, x = self._model.layout.slices["b"], x.astype(np.float64)

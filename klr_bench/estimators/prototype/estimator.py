@@ -81,10 +81,10 @@ class PrototypeKLR(PrototypeClassifier):
         True is the posts' form for 7,000 binary features of which 20 are 1 in a row.
     validation_fraction : float, default=0.0
         Share of the rows in [0, 1) held out to judge convergence, such as 0.05; 0 judges it on the training rows.
-        "lbfgs" ignores it.
+        L-BFGS ignores it and learns from all rows.
     tol : float, default=1e-4
         The fit ends after a pass that lowers the objective, or the held-out loss, by less than this share of it;
-        tol >= 0.  With 0 all passes are made; 0.005 suits held-out rows.
+        tol >= 0.  "adam" makes all passes, as all solvers do with 0; 0.005 suits held-out rows.
     max_iter : int, default=100
         Largest number of passes, >= 1; the rate of "adam" decreases to 0 over them.  The experiments have 8 in the
         plane, 10 for 250,000 rows, 40 on MNIST, 300 for "lbfgs".
@@ -212,11 +212,11 @@ class PrototypeKLR(PrototypeClassifier):
         X, y, weights = self._first_rows(X, y, sample_weight)
         self._check_settings(X)
         random = check_random_state(self.random_state)
-        rows, held_out = self._rows(X, y, weights, random)
+        solver, rows, held_out = self._rows(X, y, weights, random)
         x = self._first_point(rows, random)
         self.n_iter_, self.converged_, callback = 0, False, verbose_callback(self, callback)
         self._publish(x)
         if callback is None or not callback(self, 0):
-            self._learn(x, rows, held_out, random, callback)
+            self._learn(solver, x, rows, held_out, random, callback)
         self.objective_ = self._model.objective(self._x, rows)
         return self

@@ -16,7 +16,7 @@ from klr_bench.estimators.prototype.model import DENSE
 SAMPLE = 1000
 """Number of rows used to determine typical distances."""
 CLUSTERED = 10_000
-"""Maximum number of rows passed to k-means."""
+"""Maximum number of rows passed to k-means, unless there are more prototypes."""
 ANALYZED = 2000
 """Maximum number of rows passed to archetypal analysis, which takes about a second for 50 archetypes."""
 
@@ -33,7 +33,9 @@ def first_point(model, rows, *, init, gamma, learn_coef, random):
     if gamma is None:
         X, _, v = rows.block(np.sort(random.permutation(n)[:SAMPLE]))
         D, v = model.kernel.distances(X, U).astype(np.float64), np.repeat(v, layout.J)
-        gamma = 1 / (weighted_median(D.ravel(), v) or np.average(D.ravel(), weights=v) or 1.0)
+        typical = weighted_median(D.ravel(), v), np.average(D.ravel(), weights=v)
+        rounding = 8 * np.finfo(X.dtype).eps * squared_norms(X).max()
+        gamma = 1 / next((value for value in typical if value > rounding), 1.0)
     theta[:] = np.log(gamma)
     if learn_coef:
         b0[:] = model.loss.constant(np.bincount(rows.y, rows.v, minlength=max(layout.M, 2)) / rows.v.sum())
@@ -46,7 +48,7 @@ def first_point(model, rows, *, init, gamma, learn_coef, random):
 def first_prototypes(rows, J, init, random):
     """Return J initial prototypes relative to the origin: rows, k-means centers or archetypes."""
     order = random.permutation(len(rows))
-    n = {"random": J, "kmeans": CLUSTERED, "archetypes": max(J, ANALYZED)}[init]
+    n = {"random": J, "kmeans": max(J, CLUSTERED), "archetypes": max(J, ANALYZED)}[init]
     X, _, v = rows.block(np.sort(order[:n]))
     if init == "kmeans":
         from sklearn.cluster import MiniBatchKMeans

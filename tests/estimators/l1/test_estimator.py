@@ -40,6 +40,20 @@ def test_reaches_the_reference_optimum(solver, features, intercept):
     assert 0 < active.sum() < len(active) or features == "linear"
 
 
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("unit", [1e-9, 1e-5, 1e4])
+def test_the_unit_of_the_features_does_not_matter(unit, intercept):
+    X, y = toy()
+    options = {"features": "linear", "lam": 0.1, "lam_relative": True, "fit_intercept": intercept, "tol": 1e-8}
+    model, expected = (L1KLR(**options, max_iter=100).fit(rows, y) for rows in (unit * X, X))
+    assert model.converged_
+    assert model.objective_ == pytest.approx(expected.objective_, rel=1e-7)
+    np.testing.assert_allclose(unit * model.coef_, expected.coef_, atol=1e-3 * np.abs(expected.coef_).max())
+    units = np.where(np.arange(X.shape[1]) == 0, unit, 1.0)  # lam is that of the other features
+    lam = 0.1 * lambda_max(X[:, 1:], y, features="linear", fit_intercept=intercept)
+    assert L1KLR(**options | {"lam": lam, "lam_relative": False}, max_iter=100).fit(X * units, y).converged_
+
+
 @pytest.mark.parametrize(("n_epochs", "eta0"), [(2, 0.5), (1.5, 0.1)])
 def test_sgd_c_is_algorithm_4(n_epochs, eta0):
     X, y = toy()

@@ -75,11 +75,12 @@ def test_the_learners_equal_the_reference(case, layout, mode):
 @pytest.mark.parametrize("a", [1.0, 0.1])
 def test_second_order_perceptron_equals_the_reference(a, update, compat, mode):
     """With compat="libol" every row updates the covariance, and predictions do not use it."""
-    diagonal = mode == "diagonal"
-    X, y = toy(d=1 if diagonal else 6)
-    learner = klr.SecondOrderPerceptron(a, update, compat=compat, covariance=mode if diagonal else "full").fit(X, y)
+    if mode == "diagonal":
+        pytest.skip("Sigma w cannot be computed from a diagonal")
+    X, y = toy()
+    learner = klr.SecondOrderPerceptron(a, update, compat=compat).fit(X, y)
     w, S, updates, mistakes = reference.sop(X, y, a, always=update == "always" or compat is not None)
-    assert_same(learner, w if compat else S @ w, np.diag(S) if diagonal else S, updates, mistakes)
+    assert_same(learner, w if compat else S @ w, S, updates, mistakes)
 
 
 @pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix])
@@ -124,7 +125,8 @@ def test_the_covariance_stays_symmetric_and_positive_definite(seed, d, scale, le
         S = clone(learner).fit(X, y).covariance_
     np.testing.assert_array_equal(S, S.T)
     assert np.linalg.eigvalsh(S).min() > 0
-    assert (clone(learner).set_params(covariance="diagonal").fit(X, y).covariance_ > 0).all()
+    if "covariance" in learner.get_params():
+        assert (clone(learner).set_params(covariance="diagonal").fit(X, y).covariance_ > 0).all()
 
 
 @pytest.mark.parametrize("learner", LEARNERS, ids=str)

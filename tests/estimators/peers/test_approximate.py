@@ -57,6 +57,15 @@ def test_a_configuration_builds_what_one_would_write_by_hand(stem):
         np.testing.assert_allclose(fitted.predict_proba(X), expected.predict_proba(X))
 
 
+@pytest.mark.parametrize("weight", [0.01, 3.0])
+def test_weights_multiply_the_losses_once(weight):
+    """Weights of all rows are as another C."""
+    model = configured("sgd_fourier", C=5.0).fit(X, Y, np.full(len(Y), weight))
+    alone = configured("sgd_fourier", C=5.0 * weight).fit(X, Y)
+    found, expected = model.decision_function(X), alone.decision_function(X)
+    assert np.linalg.norm(found - expected) < 0.1 * np.linalg.norm(expected)
+
+
 def test_the_kernel_reaches_the_features():
     poly = {**SHARED, "kernel": "poly", "gamma": 0.5, "degree": 2.0}
     fitted = configured("lr_nystroem", poly).fit(X, Y)

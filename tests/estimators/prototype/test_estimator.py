@@ -244,13 +244,39 @@ def test_bad_input_is_refused_in_a_sentence():
         (r"Nothing to learn: .* with a nonlinear kernel\.", PrototypeKLR(3, **fixed, kernel="linear"), y),
         (
             r"n_prototypes=15: expected at most 1\d, the number of training rows",
-            PrototypeKLR(15, validation_fraction=0.5),
+            PrototypeKLR(15, solver="adam", validation_fraction=0.5),
             y,
         ),
     ]
     for message, model, labels in cases:
         with pytest.raises(ValueError, match=message):
             model.fit(X, labels)
+
+
+@pytest.mark.parametrize(
+    "parameters", [{}, {"solver": "lbfgs"}, {"solver": "adam", "learn_prototypes": False, "learn_width": False}]
+)
+def test_lbfgs_learns_from_the_rows_that_others_hold_out(parameters):
+    X, y = three_classes(60)
+    models = [PrototypeKLR(5, validation_fraction=share, random_state=0, **parameters) for share in (0.0, 0.5)]
+    whole, shared = (model.fit(X, y).decision_function(X) for model in models)
+    np.testing.assert_array_equal(whole, shared)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_distances_that_are_rounding_errors_do_not_determine_the_first_gamma(dtype):
+    X = np.full((100, 3), 0.1, dtype=dtype)
+    X[80:] += np.random.default_rng(0).normal(size=(20, 3)).astype(dtype)
+    y = np.r_[np.arange(80) % 2, np.arange(20) % 2]
+    seen = []
+    PrototypeKLR(20, random_state=0).fit(X, y, callback=lambda model, t: seen.append(model.gamma_) or True)
+    assert 0.01 < seen[0] < 100
+
+
+def test_kmeans_has_as_many_rows_as_prototypes(monkeypatch):
+    monkeypatch.setattr(start, "CLUSTERED", 5)
+    X, y = three_classes(60)
+    assert len(PrototypeKLR(8, init="kmeans", random_state=0).fit(X, y).prototypes_) == 8
 
 
 def test_each_class_keeps_a_row_to_learn_from():
