@@ -12,6 +12,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -131,7 +132,7 @@ class Column:
         return parse_numbers(texts, self.decimal) if self.kind == NUMBER and not self.unit else None
 
     def _are_few_texts(self, unreadable: NDArray[np.bool_], texts: Sequence[str]) -> bool:
-        few = unreadable.sum() <= (1 - MOSTLY) * len(texts)
+        few = len(texts) - unreadable.sum() >= MOSTLY * len(texts)
         return bool(
             few and not any(parse_amount(text) for text, is_text in zip(texts, unreadable, strict=True) if is_text)
         )
@@ -161,8 +162,9 @@ class Column:
         truth = truth_values({*places} - {""})
         values = {text: "" if is_missing(text) else truth.get(text.lower(), text) for text in set(texts)}
         if self.whole:
-            numbers = {text: parse_numbers([value], self.decimal) for text, value in values.items() if value}
-            values |= {text: text_of(number[0]) for text, number in numbers.items() if number is not None}
+            read = partial(amount_value, unit="", commas=self.commas, decimal=self.decimal)
+            numbers = {text: read(value) for text, value in values.items() if value}
+            values |= {text: text_of(number) for text, number in numbers.items() if number is not None}
         return {text: min(places.get(value, -1), len(self.values)) for text, value in values.items()}  # rare ones last
 
     @property
@@ -172,13 +174,15 @@ class Column:
 
     def _numbers(self, text: str) -> Sequence[float]:
         """Return the features of a string in a column of numbers, dates or ordered categories."""
-        if is_missing(text):
-            return [math.nan] * self.width
         value: float | None
-        if self.kind == DATE:
+        if self.kind == ORDERED and text in self.values:
+            value = self.values.index(text)  # also of a level such as "none"
+        elif is_missing(text):
+            return [math.nan] * self.width
+        elif self.kind == DATE:
             return date_features(text, self.values, day_first=self.day_first) or [math.inf] * self.width
-        if self.kind == ORDERED:
-            value = self.values.index(text) if text in self.values else None
+        elif self.kind == ORDERED:
+            value = None
         else:
             value = amount_value(text, self.unit, commas=self.commas, decimal=self.decimal)
         return [math.inf if value is None else value]

@@ -89,13 +89,13 @@ def choose_column(
     codes = free and profile.declared == STRING and profile.whole  # whole numbers that are strings on purpose
     shared: dict[str, Any] = {"coerce": coerce, "decimal": profile.decimal}
 
-    def column(kind: str, why: str = "", n_unreadable: int = 0, **more: Any) -> Column:
+    def column(kind: str, why: str = "", n_unreadable: int = 0, n_levels: int = 0, **more: Any) -> Column:
         return Column(
             place,
             name,
             kind,
             why,
-            n_missing=profile.n_missing + n_unreadable,
+            n_missing=profile.n_missing + n_unreadable - n_levels,
             n_unreadable=n_unreadable,
             **shared,
             **more,
@@ -118,7 +118,8 @@ def choose_column(
     levels = profile.levels if free else () if isinstance(requested, str) else _levels(requested or (), counts or ())
     if levels:
         n_unreadable = sum(n for text, n in (profile.counts or {}).items() if text not in levels) if coerce else 0
-        return column(ORDERED, n_unreadable=n_unreadable, values=levels)
+        n_levels = sum(profile.missing[level] for level in levels)  # such as "none"
+        return column(ORDERED, n_unreadable=n_unreadable, n_levels=n_levels, values=levels)
     if free and profile.declared == CATEGORY:
         too_many = f"more than {MOST_COUNTED:,} categories"
         return column(LEAVE_OUT, too_many) if counts is None else _text_column(column, counts, profile)

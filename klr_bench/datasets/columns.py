@@ -55,6 +55,8 @@ class ColumnProfile:
     n_missing: int = 0
     counts: Counter[str] | None = field(default_factory=Counter)
     """Number of rows with each value that is not missing; None if there are more than MOST_COUNTED different values."""
+    missing: Counter[str] = field(default_factory=Counter)
+    """Number of rows with each spelling of a missing value."""
     n_dates: int = 0
     """Number of values that are dates or clock times."""
     date_forms: set[str] = field(default_factory=set)
@@ -91,6 +93,7 @@ class ColumnProfile:
         numbers = parse_numbers(texts, self.decimal)
         rows = list(zip(lines, texts, strict=True))
         if numbers is None:
+            self.missing.update(text for text in texts if is_missing(text))
             rows = [(line, text) for line, text in rows if not is_missing(text)]
             numbers = parse_numbers([text for _, text in rows], self.decimal)
         self.n += len(texts)

@@ -65,16 +65,17 @@ def _times(texts: Sequence[str], cell: Callable[[int], str], decimal: str) -> ND
     return np.array([times[text] for text in texts], dtype="datetime64[us]")
 
 
-def later_folds(ranks: NDArray[np.int64], n_folds: int, *, first: float = 0.0) -> list[tuple[Indices, Indices]]:
+def later_folds(ranks: NDArray[np.int64], n_folds: int, *, first: float | None = None) -> list[tuple[Indices, Indices]]:
     """Return folds whose validation rows are later than their training rows.
 
     A fold is a pair of indices.  The rows in the order of their `ranks` (n,) are divided into n_folds + 1 parts, of
-    which the first has at least the share `first`; fold i validates on part i + 1 and trains on all before it.  Rows of
-    equal rank stay together.
+    which the first has the share `first` (None is that of the others); fold i validates on part i + 1 and trains on all
+    before it.  Rows of equal rank stay together.
     """
     n = len(ranks)
-    cuts = np.linspace(max(first, 1 / (n_folds + 1)) * n, n, n_folds + 1).round().astype(int)
-    in_time, cuts = np.sort(ranks), np.minimum(cuts, n - 1)
+    share = 1 / (n_folds + 1) if first is None else first
+    cuts = np.linspace(share * n, n, n_folds + 1).round().astype(int)
+    in_time, cuts = np.sort(ranks), np.clip(cuts, 1, n - 1)
     limits = [*in_time[cuts[:-1]], in_time[-1] + 1]
     folds = [
         (np.flatnonzero(ranks < begin), np.flatnonzero((ranks >= begin) & (ranks < end)))

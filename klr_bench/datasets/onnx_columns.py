@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from klr_bench.datasets.amounts import MISSING
 from klr_bench.datasets.column import DATE, LEAVE_OUT, NUMBER, ORDERED, UNKNOWN, Column
-from klr_bench.datasets.columns import BOOLEANS
+from klr_bench.datasets.columns import truth_values
 from klr_bench.datasets.preprocessing import Scaling
 
 
@@ -44,7 +44,7 @@ def _coded(graph: Any, column: Column) -> str:
     """Return the name of the float64 features of a column of strings."""
     if column.kind == ORDERED:
         codes = {text: float(place) for place, text in enumerate(column.values)}
-        return _looked_up(graph, column, codes | dict.fromkeys(_missing_marks(), np.nan), np.nan)
+        return _looked_up(graph, column, dict.fromkeys(_missing_marks(), np.nan) | codes, np.nan)
     if column.zero is not None:
         return _looked_up(graph, column, _spellings({column.zero: 0.0, column.values[0]: 1.0}), UNKNOWN)
     if column.classes:
@@ -54,10 +54,10 @@ def _coded(graph: Any, column: Column) -> str:
             values |= dict.fromkeys(_missing_marks(), values.get("", other))
             features.append(_looked_up(graph, column, values, other))
         return str(graph.node("Concat", *features, axis=1))
-    places = {text: float(min(place, len(column.values))) for place, text in enumerate(column.known)}
+    places = _spellings({text: float(min(place, len(column.values))) for place, text in enumerate(column.known)})
     if "" in places:
         places |= dict.fromkeys(_missing_marks(), places[""])
-    codes_of_rows = _looked_up(graph, column, _spellings(places), -1.0)
+    codes_of_rows = _looked_up(graph, column, places, -1.0)
     equal = graph.node("Equal", codes_of_rows, graph.constant(np.arange(column.width, dtype=np.float64)[None]))
     return str(graph.node("Cast", equal, to=graph.double))
 
@@ -79,8 +79,12 @@ def _missing_marks() -> list[str]:
 
 def _spellings(values: dict[str, float]) -> dict[str, float]:
     """Return the values with the usual spellings of truth values."""
-    truths = {text.lower(): value for text, value in values.items() if text in BOOLEANS.values()}
-    return values | {way(text): value for text, value in truths.items() for way in (str.lower, str.upper)}
+    ways = {
+        way(text): truth
+        for text, truth in truth_values({*values} - {""}).items()
+        for way in (str, str.upper, str.capitalize)
+    }
+    return values | {way: values[truth] for way, truth in ways.items() if truth in values}
 
 
 def _looked_up(graph: Any, column: Column, values: dict[str, float], default: float) -> str:
@@ -153,6 +157,6 @@ def knots_of(quantiles: NDArray[Any], references: NDArray[Any]) -> tuple[NDArray
     first, last = references[begin].astype(np.float64), references[begin + counts - 1].astype(np.float64)
     slopes = np.append((first[1:] - last[:-1]) / np.diff(knots), 0.0)
     low, high = np.concatenate([[0.0], first]), np.concatenate([[0.0], last])
-    low[1] = -high[1]  # the lowest value has the rank 0, also if it occurs several times
     low[-1] = high[-1] = 1.0
+    low[1] = -high[1]  # the lowest value has the rank 0, also if it occurs several times
     return np.concatenate([[knots[0]], knots]), low, high, np.concatenate([[0.0], slopes])

@@ -33,8 +33,8 @@ def test_a_fold_of_groups_divides_the_rows_and_no_group(groups: Any, n_folds: in
         assert not {*groups[train]} & {*groups[valid]}
 
 
-@given(CODES, st.integers(1, 5), st.sampled_from([0.0, 0.8]))
-def test_validation_rows_are_later_than_all_training_rows(ranks: Any, n_folds: int, first: float) -> None:
+@given(CODES, st.integers(1, 5), st.sampled_from([None, 0.2, 0.8]))
+def test_validation_rows_are_later_than_all_training_rows(ranks: Any, n_folds: int, first: float | None) -> None:
     for train, valid in later_folds(ranks, n_folds, first=first):
         assert ranks[train].max() < ranks[valid].min()
         assert sorted(train) == np.flatnonzero(ranks < ranks[valid].min()).tolist()
@@ -172,11 +172,17 @@ def test_a_decimal_comma_without_the_option_is_named() -> None:
         group_codes(["1,5", "2,25"], cell, is_time=True)
 
 
-@given(st.integers(1, 60), st.integers(1, 120), st.sampled_from([0.0, 0.5, 0.99, 0.999]))
-def test_any_number_of_rows_in_time_can_be_divided(n: int, n_folds: int, first: float) -> None:
+@given(st.integers(1, 60), st.integers(1, 120), st.sampled_from([None, 0.01, 0.5, 0.99, 0.999]))
+def test_any_number_of_rows_in_time_can_be_divided(n: int, n_folds: int, first: float | None) -> None:
     folds = later_folds(np.arange(n), n_folds, first=first)
     assert bool(folds) == (n > 1)
     assert all(train.max() < valid.min() for train, valid in folds)
+
+
+@pytest.mark.parametrize("test_size", [0.1, 0.5, 0.7, 0.99])
+def test_a_split_by_time_has_the_requested_share_of_test_rows(test_size: float) -> None:
+    ((train, test),) = later_folds(np.random.default_rng(0).permutation(100), 1, first=1 - test_size)
+    assert (len(train), len(test)) == (round(100 * (1 - test_size)), round(100 * test_size))
 
 
 def of_groups(groups: Any, y: Any = None) -> Dataset:

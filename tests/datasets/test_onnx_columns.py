@@ -79,7 +79,8 @@ def test_probabilities_of_a_pipeline_agree(classifier: object, scale: str | None
 
 
 def test_the_knots_give_the_ranks_of_scikit_learn() -> None:
-    for values in (RANDOM.poisson(0.5, 300), RANDOM.standard_normal(300), np.repeat([1.0, 2.0, 5.0], [200, 3, 97])):
+    counts, normal = RANDOM.poisson(0.5, 300), RANDOM.standard_normal(300)
+    for values in (counts, normal, np.repeat([1.0, 2.0, 5.0], [200, 3, 97]), np.zeros(300)):
         ranks = QuantileTransformer(n_quantiles=100).fit(values[:, None])
         knots, first, last, slopes = knots_of(ranks.quantiles_[:, 0], ranks.references_)
         x = np.concatenate([values, RANDOM.uniform(values.min() - 1, values.max() + 1, 200)])
@@ -87,6 +88,20 @@ def test_the_knots_give_the_ranks_of_scikit_learn() -> None:
         between = last[place] + (x - knots[place]) * slopes[place]
         found = np.where(x == knots[place], (first[place] + last[place]) / 2, between)
         np.testing.assert_allclose(found, ranks.transform(x[:, None])[:, 0], atol=1e-12)
+
+
+def test_levels_and_truth_values_are_spelled_as_in_python() -> None:
+    """A level may be spelled as a missing value, and 1 and 0 are truth values in a column of these."""
+    pain, ok = np.tile(["none", "mild", "severe"], 50), np.tile(["True", "False"], 75)
+    frame = pd.DataFrame({"pain": pain, "ok": ok})
+    model = make_pipeline(TablePreparer({"pain": ["none", "mild", "severe"]}), OSKL(random_state=0))
+    y = (pain == "none") ^ (ok == "True")
+    model.fit(frame, y)
+    assert model[0].report_["n_missing"].tolist() == [0, 0]
+    new = pd.DataFrame({"pain": ["none", "mild", "severe"] * 8, "ok": np.repeat(["true", "FALSE", "1", "0.0"], 6)})
+    session = onnxruntime.InferenceSession(to_onnx(model).SerializeToString(), providers=["CPUExecutionProvider"])
+    _, probabilities = session.run(None, {name: new[[name]].to_numpy(dtype=object) for name in new})
+    np.testing.assert_allclose(probabilities, model.predict_proba(new), rtol=0, atol=1e-5)
 
 
 def test_other_pipelines_are_refused() -> None:

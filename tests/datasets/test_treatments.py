@@ -111,6 +111,36 @@ def test_spellings_of_whole_numbers_are_one_value() -> None:
     np.testing.assert_array_equal(texts.transform(table[:50]), expected)
 
 
+@pytest.mark.parametrize("form", ["{:,},000", "{:,}.00", "({})"])
+def test_whole_numbers_written_otherwise_are_one_value(form: str) -> None:
+    table, y = nominal(12)
+    table = 1000 * (table + 1)
+    spelled, table = table.map(form.format), 1000 * table if "000" in form else table
+    preparer = TablePreparer().fit(spelled[:N_TRAIN], y[:N_TRAIN])
+    assert {*preparer.report_["kind"]} == {"text"}
+    sign = -1 if form == "({})" else 1
+    numbers = TablePreparer().fit(sign * table[:N_TRAIN], y[:N_TRAIN])
+    np.testing.assert_array_equal(preparer.transform(spelled[:50]), numbers.transform(sign * table[:50]))
+
+
+def test_a_level_may_be_spelled_as_a_missing_value() -> None:
+    table = pd.DataFrame({"pain": np.tile(["none", "mild", "severe", ""], 10), "x": np.arange(40.0)})
+    preparer = TablePreparer({"pain": ["none", "mild", "severe"]}, scale=None).fit(table)
+    assert preparer.report_["n_missing"][0] == 10
+    assert preparer.transform(table[:3])[:, 0].tolist() == [0.0, 1.0, 2.0]
+
+
+@pytest.mark.parametrize("n", [10, 20, 100])
+def test_a_tenth_of_texts_are_missing_numbers(n: int) -> None:
+    frame = pd.DataFrame({"x": [*(str(i * i % 97) for i in range(n - n // 10)), *["text"] * (n // 10)]})
+    preparer = TablePreparer(scale=None).fit(frame[: n - n // 10].astype(float))
+    with pytest.warns(UserWarning, match="text"):
+        assert np.isfinite(preparer.transform(frame)).all()
+    frame.loc[0, "x"] = "text"
+    with pytest.raises(ValueError, match="text"):
+        preparer.transform(frame)
+
+
 def test_each_column_is_described() -> None:
     table, y = nominal(12)
     table["city"] = with_texts(60, effect=0.0)[0]["city"]
