@@ -5,12 +5,15 @@ Names, labels, paths and messages may come from untrusted files and third-party 
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+SEPARATORS = "/\\:" if os.name == "nt" else "/\\"
+"""Characters that separate the parts of a path."""
 MOST_LINES = 5
 MOST_CHARACTERS = 2500
 LONGEST_WORD = 200
@@ -53,13 +56,13 @@ def printable(text: str) -> str:
 
 def is_file_name(text: str) -> bool:
     """Return True if a string is printable and can safely be part of a file name."""
-    return bool(text.strip()) and text.isprintable() and text[0] != "." and "/" not in text and "\\" not in text
+    return bool(text.strip()) and text.isprintable() and text[0] != "." and not any(mark in text for mark in SEPARATORS)
 
 
 def to_file_name(text: str) -> str:
     """Return a similar string that `is_file_name` accepts, of at most LONGEST_NAME bytes."""
     name = "".join(
-        character if character.isprintable() and character not in "/\\" else "_" for character in text
+        character if character.isprintable() and character not in SEPARATORS else "_" for character in text
     ).lstrip(".")
     name = name.encode()[:LONGEST_NAME].decode(errors="ignore")
     return name if is_file_name(name) else "data"

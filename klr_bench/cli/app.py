@@ -104,6 +104,9 @@ class Jobs:
         try:
             score, status = self._run(cfg, overrides, multirun=multirun)
             self.statuses.append(status)
+            if status and os.getpid() != self.process:
+                message = f"{' '.join(overrides)}: some cells failed; see the messages above."
+                raise StoppedError(message)
         except BrokenPipeError:
             self.running = False
             raise SystemExit(EXIT_BROKEN_PIPE) from None  # other exceptions would be printed by Hydra
@@ -207,6 +210,9 @@ def run(arguments: Sequence[str], *, debug: bool) -> int:
         return _run(jobs)
     except BrokenPipeError:
         raise
+    except StoppedError as error:  # of a job in a worker process of a Hydra launcher
+        complain(explain(error), debug=debug)
+        return EXIT_FAILED
     except BAD_INPUT as error:
         raise KlrBenchError(explain(error)) from error
     except Exception as error:

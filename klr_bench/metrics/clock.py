@@ -157,8 +157,8 @@ def interrupts_blocked() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, previous)
 
 
-def fit_in_child(estimator: Any, X: Any, y: Any, time_limit_s: float) -> Fitted:
-    """Fit an estimator in a child process that is stopped after `time_limit_s` seconds.
+def fit_in_child(estimator: Any, X: Any, y: Any, time_limit_s: float, **options: Any) -> Fitted:
+    """Fit an estimator in a child process that is stopped after `time_limit_s` seconds; `options` are those of `fit`.
 
     Exceptions of the fit are raised again.  Raises TimeLimitError if the fit exceeds the time limit, and KilledError if
     the process ends without a result for another reason.
@@ -169,7 +169,7 @@ def fit_in_child(estimator: Any, X: Any, y: Any, time_limit_s: float) -> Fitted:
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     with process:
         try:
-            output = _output(process, pickle.dumps((estimator, X, y, limit)), limit, timed_out)
+            output = _output(process, pickle.dumps((estimator, X, y, limit, options)), limit, timed_out)
         finally:
             process.kill()
     if timed_out.is_set():
@@ -222,7 +222,7 @@ def main() -> None:
         output.write(pickled)
 
 
-def _fit(output: BinaryIO, estimator: Any, X: Any, y: Any, time_limit_s: float) -> Fitted:
+def _fit(output: BinaryIO, estimator: Any, X: Any, y: Any, time_limit_s: float, options: Mapping[str, Any]) -> Fitted:
     import scipy.sparse as sp
     from threadpoolctl import threadpool_limits
 
@@ -233,7 +233,7 @@ def _fit(output: BinaryIO, estimator: Any, X: Any, y: Any, time_limit_s: float) 
             signal.alarm(math.ceil(time_limit_s) + 1)  # ends this process even if its parent was killed
         _write_mark(output)
         start = time.perf_counter()
-        estimator.fit(X, y)
+        estimator.fit(X, y, **options)
         seconds = time.perf_counter() - start
         _write_mark(output)
         if hasattr(signal, "alarm"):

@@ -24,6 +24,10 @@ With more than two classes the probability of the predicted class is used, and c
 TWO = np.array([-1, 1], dtype=np.int8)
 
 
+class UnseenClassError(ValueError):
+    """Raised if test rows have a class that the training rows lack."""
+
+
 @dataclass(frozen=True, eq=False)
 class Predictions:
     """True labels and predictions of n rows, from which all metrics are computed.
@@ -136,11 +140,11 @@ class Predictions:
         return truth
 
     def check_classes(self) -> None:
-        """Raise ValueError if a true label is not among the classes of the training rows."""
+        """Raise UnseenClassError if a true label is not among the classes of the training rows."""
         unknown = np.setdiff1d(self.y, self.classes).tolist()
         if unknown:
             message = f"test rows have classes {unknown}, which are not in the training rows; use more training rows."
-            raise ValueError(message)
+            raise UnseenClassError(message)
 
     @cached_property
     def bins(self) -> list[Bin]:

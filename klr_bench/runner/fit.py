@@ -56,7 +56,7 @@ def run_cell(cell: Cell, chosen: EstimatorSpec, n_threads: int = 1) -> CellFile:
         clock = Clock(last_step, cell.trace.points, evaluate, cell.time_limit_s, cell.trace.spacing, first_step)
         takes_callback = protocols.takes_callback(estimator)
         if cell.time_limit_s is not None and not takes_callback:
-            estimator, fit_time, memory = fit_in_child(estimator, X, y, cell.time_limit_s)
+            estimator, fit_time, memory = fit_in_child(estimator, X, y, cell.time_limit_s, **options)
         else:
             is_watched = takes_callback and (cell.trace.points or cell.time_limit_s)
             estimator.fit(X, y, **options, **({"callback": clock} if is_watched else {}))

@@ -37,7 +37,7 @@ def with_groups(
         return estimator, {}
     if not is_later:
         return estimator, {"groups": groups}
-    n_folds, first = (FOLDS, 0.0) if len(y) <= MEDIUM else (1, FIRST)
+    n_folds, first = (FOLDS, None) if len(y) <= MEDIUM else (1, FIRST)
     n_classes, folds = len(np.unique(y)), []
     for parts in later_folds(groups, n_folds, first=first):
         train, valid = (

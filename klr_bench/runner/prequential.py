@@ -35,7 +35,7 @@ from klr_bench.runner.selection import make
 
 logger = logging.getLogger(__name__)
 
-SUMS = ("n_rows", "n_features", "n_nonzero", "learning_s", "testing_s", "memory_mb", "points")
+SUMS = ("n_rows", "n_features", "n_nonzero", "learning_s", "testing_s", "memory_mb", "points", "machines", "load")
 """Attributes of a `Pass` stored in a checkpoint, in addition to the estimator and the test results."""
 SHORTEST_PASS_S = 30.0
 """Seconds of learning and predicting before the first checkpoint, because writing it imports skops, about 1 s."""
@@ -106,6 +106,10 @@ class Pass:
     testing_s: float = 0.0
     memory_mb: float = 0.0
     """Peak memory in MB over all processes that have worked on this pass."""
+    machines: list[list[str]] = field(default_factory=list)
+    """Host and processor of each machine that has worked on this pass."""
+    load: float | None = None
+    """Highest load by other processes when a part of the pass began, or None if it is unknown."""
     whole: PrequentialResult = field(default_factory=PrequentialResult)
     window: PrequentialResult = field(default_factory=PrequentialResult)
     points: list[Checkpoint] = field(default_factory=list)
@@ -147,6 +151,12 @@ class Pass:
             self.whole, self.window = PrequentialResult(**sums.pop("whole")), PrequentialResult(**sums.pop("window"))
             vars(self).update(sums)
 
+    def begin(self, load: float | None) -> None:
+        """Note the machine on which the pass begins or goes on, and its load."""
+        here = [machine.host(), machine.processor()]
+        self.machines += [here] if here not in self.machines else []
+        self.load = max((value for value in (self.load, load) if value is not None), default=None)
+
     def close_window(self) -> None:
         """Store the metrics of the current window, and begin the next window."""
         self.memory_mb = max(self.memory_mb, peak_memory_mb())
@@ -187,6 +197,7 @@ def run_stream(cell: Cell, chosen: EstimatorSpec, folder: Path) -> CellFile:
             logger.warning(
                 "%s restarts from its first row, because %s cannot be used: %s.", cell.describe(), path, error
             )
+        progress.begin(load)
         chunks = cell.source.streamed(progress.n_rows) if progress.n_rows else data
         for X, y in read_ahead((progress.prepared(X), y) for X, y in chunks):
             before = progress.n_rows
@@ -204,9 +215,10 @@ def run_stream(cell: Cell, chosen: EstimatorSpec, folder: Path) -> CellFile:
         # A last window with fewer rows is left out, because its metrics would be noisy.
         if progress.window.n >= split.window / 2 or not progress.points:
             progress.close_window()
-        measured = progress.metrics() | ({} if load is None else {"load": load})
-        ended = completed(cell, progress.parameters, measured, machine.processor(), timed_out=timed_out)
-    return replace(ended, checkpoints=progress.points)
+        measured = progress.metrics() | ({} if progress.load is None else {"load": progress.load})
+        host, cpu = ("; ".join(dict.fromkeys(names)) for names in zip(*progress.machines, strict=True))
+        ended = completed(cell, progress.parameters, measured, cpu, timed_out=timed_out)
+    return replace(ended, checkpoints=progress.points, record=replace(ended.record, host=host))
 
 
 def _begin(cell: Cell, chosen: EstimatorSpec, X: Any, n_classes: int, *, by_rows: bool) -> Pass:

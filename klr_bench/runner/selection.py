@@ -21,7 +21,7 @@ from klr_bench.instantiate import TARGET, EstimatorSpec, Parameters, build, para
 from klr_bench.metrics.clock import Clock, TimeLimitError, fit_in_child
 from klr_bench.metrics.labels import find_metric
 from klr_bench.metrics.metric import Metric
-from klr_bench.metrics.predictions import Predictions, from_decision, predict
+from klr_bench.metrics.predictions import Predictions, UnseenClassError, from_decision, predict
 from klr_bench.runner.bandwidth import resolve_gamma, resolve_kernel
 
 Score = float | dict[str, str] | None
@@ -74,8 +74,8 @@ def score_fold(
         n = min(len(data.y_train), max_examples or len(data.y_train))
         rows, held_out = data.fold(n, folds, fold)
         arrays = tuple(frozen(array[part]) for part in (rows, held_out) for array in (data.X_train, data.y_train))
-    n_classes = len(np.unique(arrays[1]))
-    if n_classes < 2:
+    classes = np.unique(arrays[1])
+    if len(classes) < 2:
         fail(
             f"the {len(arrays[1])} training rows outside fold {fold} have only one class. Use fewer folds "
             "(selection.folds=), or data with more rows of each class."
@@ -87,12 +87,15 @@ def score_fold(
     metric = find_metric(score, folders())
     limits = [None] * len(estimators) if time_limits_s is None else time_limits_s
     scores: dict[int, Score] = {}
+    n_classes = 2 if np.isin(classes, (-1, 1)).all() else max(3, len(classes))  # a fold may lack some
     for group in group_by_pass(estimators, n_classes):
         members, limit = [estimators[i] for i in group], _total([limits[i] for i in group])
         group_scores: Sequence[Score]
         try:
             X, y, X_test, y_test = map(readonly_view, arrays)
             group_scores = score_group(members, X, y, X_test, y_test, metric, limit)
+        except UnseenClassError as error:
+            fail(f"selection, fold {fold}: {error} Or use fewer folds (selection.folds=), or selection.score=accuracy.")
         except (ValueError, ArithmeticError, TimeLimitError):  # a fit rejected an example, overflowed or took too long
             group_scores = [None] * len(group)
         except Exception as error:

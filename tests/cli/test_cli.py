@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from klr_bench import __version__
-from klr_bench.cli import HELP, completion, main
+from klr_bench.cli import HELP, app, completion, main
 from klr_bench.cli.arguments import name_of_job
 from klr_bench.cli.listing import LISTED
 from klr_bench.errors import KlrBenchError
@@ -310,6 +310,16 @@ def test_a_refused_job_does_not_hide_the_others(stub: Runner, capsys: pytest.Cap
     assert main(["run", "-m", "repeats=1,0,2"]) == 2
     assert [config.repeats for config in stub.configs] == [1, 2]
     assert capsys.readouterr().err == "error: repeats=0: repeats: expected from 1 to 10000, got 0.\n"
+
+
+def test_failed_cells_of_a_job_in_another_process_have_their_status(
+    stub: Runner, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A launcher of Hydra passes the exceptions of its worker processes to the parent, but nothing else."""
+    stub.n_failed = 1
+    monkeypatch.setattr(app.Jobs, "process", property(lambda _: -1, lambda *_: None), raising=False)
+    assert main(["run", "seed=3"]) == 1
+    assert capsys.readouterr().err.endswith("\nerror: seed=3: some cells failed; see the messages above.\n")
 
 
 def test_ctrl_c_is_130(stub: Runner, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from klr_bench import printing
 from klr_bench.cli import main
 from klr_bench.cli.arguments import quote
 from klr_bench.printing import is_file_name, to_file_name
@@ -22,6 +23,12 @@ def test_every_text_becomes_a_name_in_results(text: str) -> None:
     assert is_file_name(name)
     assert len(name.encode()) <= 100
     assert name == text or not is_file_name(text) or len(text.encode()) > 100
+
+
+def test_a_drive_of_windows_is_no_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(printing, "SEPARATORS", "/\\:")
+    assert not is_file_name("D:")
+    assert to_file_name("D:mine") == "D_mine"
 
 
 @pytest.mark.usefixtures("capfd")

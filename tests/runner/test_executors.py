@@ -155,6 +155,12 @@ def test_a_fit_in_a_child_process_gives_the_same_classifier(capfd):
     assert "a line of the estimator" in capfd.readouterr().err
 
 
+def test_options_of_fit_reach_the_child_process():
+    weights = np.linspace(1, 2, len(Y))
+    fitted = fit_in_child(LogisticRegression(), X, Y, 30.0, sample_weight=weights)
+    np.testing.assert_array_equal(fitted.estimator.coef_, LogisticRegression().fit(X, Y, weights).coef_)
+
+
 @pytest.mark.parametrize(
     ("learner", "error", "message"),
     [

@@ -276,6 +276,15 @@ def test_a_file_that_changes_during_a_pass_is_refused_and_read_again(place, dist
     assert_equal_results("stream_own", "undisturbed")
 
 
+def test_a_pass_on_two_machines_has_both_names_and_the_higher_load(place, seen, monkeypatch):
+    for name, load, status in (("one", 0.5, 130), ("two", 0.1, 0)):
+        monkeypatch.setattr(prequential.machine, "host", lambda name=name: name)
+        monkeypatch.setattr(prequential.machine, "load", lambda load=load: load)
+        assert run(*OSKL) == status
+    (row,) = records().itertuples()
+    assert (row.host, row.load) == ("one; two", 0.5)
+
+
 @pytest.mark.exhaustive
 def test_a_pass_with_a_damaged_checkpoint_starts_again(place, caplog, seen):
     assert run(*OSKL, "name=undisturbed", parallel="joblib") == 0

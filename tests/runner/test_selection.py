@@ -86,6 +86,24 @@ def test_predictions_without_the_selection_metric():
     assert found == [{FAILED: message}]
 
 
+@pytest.mark.parametrize("present", [(1, 2), (0, 1), (0, 2)])
+def test_training_rows_of_a_fold_may_lack_one_of_three_classes(present):
+    split = data(40)
+    rows, out = fold_rows(40, 4, 2)
+    y = np.where(split.y_train > 0, *present).astype(np.int8)
+    y[out[0]] = ({0, 1, 2} - {*present}).pop()
+    split = Prepared(split.X_train, y, split.X_train, y)
+    learners = [NC | {"eta": 0.1}, NC, {"_target_": "klr_bench.OSKL", **ONCE}]
+    found = score_fold(learners, KERNEL, split, 2, folds=4, seed=9)
+    for learner, score in zip(learners, found, strict=True):
+        alone = make(learner, KERNEL, 9).fit(split.X_train[rows], y[rows])
+        assert score == np.mean(alone.predict(split.X_train[out]) == y[out]) > 0.5
+    with pytest.raises(
+        KlrBenchError, match=r"fold 2: test rows have classes \[\d\], which are not in the training rows"
+    ):
+        score_fold(learners, KERNEL, split, 2, folds=4, seed=9, score="log_loss")
+
+
 def test_a_user_metric_is_a_score(tmp_path, monkeypatch):
     (tmp_path / "configs/metric").mkdir(parents=True)
     text = """
