@@ -158,10 +158,10 @@ def interrupts_blocked() -> Iterator[None]:
 
 
 def fit_in_child(estimator: Any, X: Any, y: Any, time_limit_s: float, **options: Any) -> Fitted:
-    """Fit an estimator in a child process that is stopped after `time_limit_s` seconds; `options` are those of `fit`.
+    """Fit an estimator in a child process that is stopped after `time_limit_s` seconds.
 
-    Exceptions of the fit are raised again.  Raises TimeLimitError if the fit exceeds the time limit, and KilledError if
-    the process ends without a result for another reason.
+    `options` are those of `fit`, whose exceptions are raised again.  Raises TimeLimitError if the fit exceeds the time
+    limit, and KilledError if the process ends without a result for another reason.
     """
     timed_out, limit = threading.Event(), min(time_limit_s, LONGEST_S)
     command = [sys.executable, "-c", PROGRAM.format(sys.path)]

@@ -86,7 +86,7 @@ def test_the_slopes_of_prototypes_are_those_of_the_weighted_loss(n_classes, spar
     X, y = random.standard_normal((40, 3)), np.arange(40) % n_classes
     model = klr.PrototypeKLR(2, max_iter=1, random_state=0).fit(sp.csr_matrix(X) if sparse else X, y)
     counts = random.randint(0, 4, 40)
-    rows = type(model._rows(X, y, None, random)[0])
+    rows = type(model._rows(X, y, None, random)[1])
     weighted = rows(X, y, None, counts / counts.mean())
     repeated = rows(np.repeat(X, counts, axis=0), np.repeat(y, counts))
     x = random.standard_normal(model._model.layout.size)

@@ -27,7 +27,7 @@ VALIDATION_SHARE = 0.2
 
 
 class Labels:
-    """Class indices (n,), weights, groups or None, hashes and a random order of the rows X (n, d).
+    """Class indices, weights, groups or None, hashes and a random order of n rows X (n, d).
 
     The weights > 0 are divided by their mean; None are 1.  The order depends only on the content of the rows and the
     seed: the mean is that of the sorted weights, so that its rounding does not depend on their order.
@@ -39,7 +39,7 @@ class Labels:
         self.order = shuffled(self.hashes, self.weights, seed)
 
     def differ(self, part):
-        """Return True if the rows of a part have several classes, and several groups if there are groups."""
+        """Return True if a part has several classes, and several groups if there are groups."""
         return bool(np.ptp(self.codes[part]) and (self.groups is None or np.ptp(self.groups[part])))
 
 
@@ -100,7 +100,7 @@ class LeafModels:
         self.leaves = [[next(models) for _ in leaves] for leaves in parts]
 
     def _tune(self, rows, labels, leaves, leaf_size, random, report):
-        """Choose gamma, lam and temperature by validation in some leaves with several classes and groups."""
+        """Choose gamma, lam and temperature by validation in some leaves with several classes."""
         mixed = [part for part in (leaf[:leaf_size] for leaf in leaves) if labels.differ(part)]
         if not mixed:
             return

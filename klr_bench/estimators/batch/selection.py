@@ -79,7 +79,7 @@ class Search:
         return float(np.median(times)) * (n / rows) ** 2 if times else 0.0
 
     def rounds(self, max_rounds, kernels=KERNELS, start=None):
-        """Yield a `Round` for equal feature weights, and then one for each update of the weights, until the deadline.
+        """Yield a `Round` for equal feature weights, then one for each update, until the deadline.
 
         `kernels` are the names of those that the first round tries.  `start` are the feature weights (d,), the shape
         and the penalty with which it begins: then it tries their neighbors.  None is equal weights, and all shapes and
@@ -164,7 +164,10 @@ class Search:
         return None
 
     def improves(self, new, old):
-        """Return True if a round has more folds, or lowers the loss (by more than a standard error if rows are few)."""
+        """Return True if a round has more folds, or a lower loss.
+
+        If rows are few, the difference must be more than a standard error.
+        """
         n = len(new.losses)
         if n != len(old.losses):
             return n > len(old.losses)

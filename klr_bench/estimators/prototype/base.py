@@ -127,7 +127,7 @@ class PrototypeClassifier(Classifier):
         return tuple(part for part, learned in zip(PARTS, wanted, strict=True) if learned)
 
     def _rows(self, X, y, weights, random):
-        """Return the solver, training rows and validation rows (or None), with weights scaled to mean 1."""
+        """Return the solver, and training and validation rows (or None) with weights of mean 1."""
         self._mean_weight = 1.0 if weights is None else float(weights.mean())
         weights = None if weights is None else weights / weights.mean()
         self._columns, origin = None, None

@@ -110,7 +110,7 @@ class Part:
 
 
 def word(text: str) -> str:
-    """Convert a string to a slug for use in a URL and as the id of an HTML element; others have another one."""
+    """Return a slug for URLs and the ids of HTML elements; other strings have another one."""
     slug = re.sub(r"[^A-Za-z0-9_-]", "-", text)
     return slug if slug == text else f"{slug}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
