@@ -51,7 +51,7 @@ METRICS_MEAN = {
     "nonzero_fraction": "fraction of non-zero coefficients",
     "n_iter": "iterations, or passes over the rows",
     "objective": "value of the function that the learner minimizes",
-    "duality_gap": "upper bound of objective - minimum",
+    "duality_gap": "upper bound of objective - minimum, divided by the objective",
     "cumulative_loss": "sum of the losses at the training rows, before the updates on them",
     "cumulative_h": "the same sum for the upper bound h of the loss (`AuxiliaryKLR`)",
     "norm": "norm of the learned function",

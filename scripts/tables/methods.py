@@ -13,6 +13,7 @@ from markup import table, two_digits
 
 from klr_bench.report.load import Results, read_results
 from klr_bench.report.manifest import Manifest
+from klr_bench.report.significance import DIGITS
 from klr_bench.report.statistics.across import ranks, wilcoxon
 
 SIGNIFICANT = 0.05
@@ -232,10 +233,11 @@ def winners(folder: Path) -> dict[str, str]:
     means = means.reset_index("variant", drop=True)
     accuracy, loss, time = (means[metric].unstack("algorithm") for metric in ("accuracy", "log_loss", "fit_time_s"))
     names = [*OURS, *OTHERS]
-    best, least = accuracy[names].idxmax(axis=1), loss[names].idxmin(axis=1)
+    accuracy, loss = accuracy[names].round(DIGITS), loss[names].round(DIGITS)  # of equal values all are best
+    best, least = accuracy.eq(accuracy.max(axis=1), axis=0), loss.eq(loss.min(axis=1), axis=0)
 
-    def sets(first: pd.Series, name: str) -> str:
-        won = sorted(results.manifest.dataset_label(dataset) for dataset in first.index[first == name])
+    def sets(is_first: pd.DataFrame, name: str) -> str:
+        won = sorted(results.manifest.dataset_label(dataset) for dataset in is_first.index[is_first[name]])
         return f"{len(won)}: {'; '.join(won)}" if won else "0"
 
     rows = [
