@@ -433,7 +433,7 @@ def measure(output):
                 learner.set_params(budget=budget)
             room = budget or len(y)
             rows, width = (X.astype(np.float64), gamma) if loop in IN_DOUBLE else (X, np.float32(gamma))
-            plain = best(lambda b=room, f=loop, r=rows, g=width, a=arguments: f(r, signs, u, g, b, *a), 1)
+            plain = best(lambda b=room, f=loop, r=rows, g=width, a=arguments: f(r, signs, u, g, b, *a), 3)
             ours = best(lambda learner=learner: learner.fit(X, y), 3)
             yield {
                 "method": name,

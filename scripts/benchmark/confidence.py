@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import float64
 from scipy.special import ndtri
-from timing import best, loaded, once
+from timing import best, loaded
 
 from klr_bench import (
     AROW,
@@ -97,7 +97,7 @@ def measure(output):
             ratio = seconds[online] / steps[batch]
             yield _ratio(f"{online} over the steps of {batch}", len(y), 54, "float32", ratio, 10.0)
     dense, signs = np.array(X, dtype=np.float32), np.where(y == y.max(), 1.0, -1.0)
-    plain, _ = once(lambda: rank_one(adaptive, np.ones(1), dense, signs, np.eye(54, dtype=np.float32)))
+    plain = best(lambda: rank_one(adaptive, np.ones(1), dense, signs, np.eye(54, dtype=np.float32)), 3)
     yield _ratio("plain loop of arow over bcw1", len(y), 54, "float32", plain / seconds["bcw1"], float("nan"))
     yield from measure_blocks()
 
@@ -114,7 +114,7 @@ def measure_blocks():
             def loop(rule=as_argument(rule), numbers=numbers, rows=rows, real=real):
                 return rank_one(rule, numbers, rows, signs[:N], np.eye(D, dtype=real))
 
-            plain, mean = once(loop)
+            plain, mean = best(loop, 3), loop()
             plain_seconds[name, real] = plain
             change = np.abs(mean - learner.coef_).max() / np.abs(mean).max()
             agree = np.mean((rows @ mean > 0) == (rows @ learner.coef_ > 0))
@@ -122,7 +122,7 @@ def measure_blocks():
             yield ratio | {"seconds": blocked, "coef_change": change, "same_predictions": agree}
     for name in (*RULES, "bcw1", "pa"):
         learner = LEARNERS[name]
-        seconds = once(lambda learner=learner: learner.fit(X, y))[0]
+        seconds = best(lambda learner=learner: learner.fit(X, y), 3)
         at_most = AROW_S if name in RULES else float("nan")
         yield _row(name, len(y), D, "float32", seconds, at_most, float("nan"))
         if name == "bcw1":  # the time of a plain loop is proportional to the number of rows

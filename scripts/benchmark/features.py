@@ -71,7 +71,7 @@ def measure(output):
             ours = best(lambda learner=learner, r=rows: learner.fit(r, y), 3)
             drawn = learner._state.features
             omega = np.ascontiguousarray(drawn.omega.T)
-            plain = best(lambda r=rows, o=omega, b=drawn.b: fogd(r, signs, o, b, 0.5), 1)
+            plain = best(lambda r=rows, o=omega, b=drawn.b: fogd(r, signs, o, b, 0.5), 3)
             change = _change(learner.coef_, fogd(rows, signs, omega, drawn.b, 0.5))
             yield _row("fogd", D, real, len(y), plain, ours, change)
         for B in (100, 500, 1000):
@@ -83,7 +83,7 @@ def measure(output):
             nogd(later, signs[B:], *rest)
             change = _change(learner.dual_coef_, w @ projection)
             ours = best(lambda learner=learner, r=later, B=B: learner.partial_fit(r, y[B:]), 3)
-            plain = best(lambda r=later, B=B, rest=rest: nogd(r, signs[B:], *rest), 1)
+            plain = best(lambda r=later, B=B, rest=rest: nogd(r, signs[B:], *rest), 3)
             yield _row("nogd", B, real, len(later), plain, ours, change)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import product
 
 from sklearn.base import clone
-from timing import ONE_PASS, best, once, paper_data
+from timing import ONE_PASS, best, paper_data
 
 from klr_bench import OSKL, AuxiliaryKLR, KernelPegasos, MarginKLR, NonConservativeKLR
 from klr_bench.estimators.online.many import SharedFit
@@ -30,7 +30,7 @@ def measure(output):
         all_learners = learners(gamma)
         single = best(lambda X=X, y=y, gamma=gamma: NonConservativeKLR(eta=1.0, gamma=gamma, **ONE_PASS).fit(X, y), 3)
         shared = best(lambda X=X, y=y, many=all_learners: SharedFit(many, X, y), 2)
-        alone = sum(once(lambda X=X, y=y, model=clone(learner): model.fit(X, y))[0] for learner in all_learners)
+        alone = sum(best(lambda X=X, y=y, model=clone(learner): model.fit(X, y), 2) for learner in all_learners)
         yield {
             "dataset": name,
             "n_learners": len(all_learners),
