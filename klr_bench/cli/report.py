@@ -158,6 +158,9 @@ def _write_tables(values: Values, formats: Sequence[str]) -> None:
     names = _experiments(values)
     for name in names:
         over = items("over", values["over"]) if "over" in values else swept_settings(folder / name)
+        for key in ("table", "own_figures") if over else ():
+            if key in values:
+                fail(f"{key}={values[key]}: has no effect with a sweep over {', '.join(over)}; leave it out.")
         place = reports / name / ("sweep" if over else "report")
         if output:
             place = output / name if len(names) > 1 else output

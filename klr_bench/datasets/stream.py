@@ -253,6 +253,7 @@ class Stream:
                 file.seek(0)
                 header |= {"descr": X.dtype.str, "shape": (n_rows, self.n_features)}
                 np.lib.format.write_array_header_1_0(file, header)
+            path.with_name("y.npy").unlink(missing_ok=True)  # never labels of other rows beside new rows
             part.replace(path)
             np.save(path.with_name("y.npy"), np.concatenate(labels))
         return np.load(path, mmap_mode="r"), np.load(path.with_name("y.npy"))

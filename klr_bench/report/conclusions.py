@@ -102,4 +102,4 @@ def _best(table: Table) -> Iterator[tuple[str, list[str], str]]:
         sentence = f"{_word([block])} on {block.label}, {title}: {names}, {value}"
         if alike:
             sentence += f"; not significantly different: {join_names([*map(line_label, alike)], most=3)}"
-        yield title, [line.algorithm_label for line in best], f"{sentence}."
+        yield title, [*dict.fromkeys(line.algorithm_label for line in best)], f"{sentence}."

@@ -63,10 +63,18 @@ class Conditions:
 
 
 def conditions_of(rows: Iterable[Mapping[Hashable, Any]]) -> Conditions:
-    """Return the machines and the highest load in a set of records, as far as they are known."""
-    rows = list(rows)
+    """Return the machines and the highest load in a set of records that have a training time."""
+    rows = _timed(rows)
     loads = [load for row in rows if not math.isnan(load := row.get("load", math.nan))]
     return Conditions(frozenset(map(_machine, rows)), max(loads, default=None))
+
+
+def _timed(rows: Iterable[Mapping[Hashable, Any]]) -> list[Mapping[Hashable, Any]]:
+    """Return the records with a training time.
+
+    A fit that was killed has neither a time nor a machine.
+    """
+    return [row for row in rows if not math.isnan(row.get("fit_time_s", math.nan))]
 
 
 def _machine(row: Mapping[Hashable, Any]) -> Machine:
@@ -192,7 +200,9 @@ def measure(results: Results) -> Measured:
         groups.setdefault(row["dataset"], {}).setdefault((row["algorithm"], row["variant"]), []).append(row)
     names = [name for name in manifest.config.datasets if name in groups]
     names += sorted(set(groups) - set(names))
-    machines = Counter(_machine(row) for name in names for rows in groups[name].values() for row in counted(rows))
+    machines = Counter(
+        _machine(row) for name in names for rows in groups[name].values() for row in _timed(counted(rows))
+    )
     machine = min(machines, key=lambda machine: (-machines[machine], machine), default=UNKNOWN)
     algorithms = [*manifest.config.algorithms, *(algorithm for name in names for algorithm, _ in groups[name])]
     presentations = {algorithm: manifest.presentation(algorithm) for algorithm in dict.fromkeys(algorithms)}

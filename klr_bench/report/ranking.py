@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Sequence
 
 from klr_bench.metrics.labels import METRICS
 from klr_bench.report.labels import NONE, join_names, line_label, number, pluralize, title_of
@@ -11,9 +12,10 @@ from klr_bench.report.pairwise import OverDatasets, chosen_metrics, over_data_se
 from klr_bench.report.render.document import Document, Grid, aligned
 from klr_bench.report.significance import LEVEL
 from klr_bench.report.statistics.across import smallest_p
-from klr_bench.report.table import Table
+from klr_bench.report.table import Line, Table
 
 TIME = "fit_time_s"
+COMPARABLE = " on which those of all methods can be compared"
 
 
 def ranked(table: Table) -> OverDatasets | None:
@@ -23,14 +25,18 @@ def ranked(table: Table) -> OverDatasets | None:
     return over if over and not over.missing else None
 
 
-def median_seconds(table: Table) -> dict[Column, float]:
-    """Return the median over the data sets of the training time of each method."""
-    times: dict[Column, list[float]] = {}
-    for line in (line for block in table.blocks for line in block.lines):
-        entry = line.entries.get(TIME)
-        if entry and entry.mean is not None and entry.alike:
-            times.setdefault(line.column, []).append(entry.mean)
-    return {column: statistics.median(values) for column, values in times.items()}
+def median_seconds(table: Table, lines: Sequence[Line]) -> tuple[dict[Column, float], int]:
+    """Return the median over data sets of the training time of each method, and their number.
+
+    These are the data sets on which the times of all methods can be compared.
+    """
+    columns, times = [line.column for line in lines], []
+    for block in table.blocks:
+        entries = {line.column: line.entries.get(TIME) for line in block.lines}
+        values = [entry.mean for column in columns if (entry := entries.get(column)) and entry.alike]
+        if len(values) == len(columns) and None not in values:
+            times.append(values)
+    return dict(zip(columns, map(statistics.median, zip(*times, strict=True)), strict=False)), len(times)
 
 
 def ranking_document(table: Table) -> Document | None:
@@ -38,7 +44,7 @@ def ranking_document(table: Table) -> Document | None:
     over = ranked(table)
     if over is None or over.wilcoxon is None:
         return None
-    seconds, k = median_seconds(table), len(over.lines)
+    (seconds, n_timed), k = median_seconds(table, over.lines), len(over.lines)
     is_possible = smallest_p(over.n, k) < 1 - LEVEL
     rows = [
         [
@@ -54,7 +60,7 @@ def ranking_document(table: Table) -> Document | None:
     caption = [
         "Average rank over the data sets, with the interval of the mean; 1 is the best. Whether a method differs from "
         "the first is decided by Wilcoxon's signed-rank test, with Holm's adjustment for all pairs. Times are medians "
-        "over the data sets."
+        f"over {'the' if n_timed == over.n else f'the {n_timed}'} data sets{'' if n_timed == over.n else COMPARABLE}."
     ]
     if not is_possible:
         caption.append(f"{pluralize(over.n, 'data set')} are too few to distinguish {k} methods in this way.")

@@ -15,6 +15,7 @@ from klr_bench.report.labels import join_names
 from klr_bench.report.load import FILES, Results, read_results, was_run
 from klr_bench.report.manifest import Manifest, read_manifest
 from klr_bench.results.variants import Variant, is_variant
+from klr_bench.yaml_file import EXPONENT
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,9 +89,11 @@ def _value(manifest: Manifest, key: str) -> Any:
     text = _settings(manifest).get(key)
     if text is not None:
         try:
-            return yaml.safe_load(text)
+            value = yaml.safe_load(text)
         except yaml.YAMLError:
             return text
+        is_number = isinstance(value, str) and EXPONENT.fullmatch(value)  # PyYAML reads 1e-05 as text
+        return float(value) if is_number else value
     part: Any = manifest.config.model_dump()
     for name in key.split("."):
         part = part.get(name) if isinstance(part, Mapping) else None

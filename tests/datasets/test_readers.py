@@ -19,7 +19,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from klr_bench import stream
-from klr_bench.datasets.layout import layout_of
+from klr_bench.datasets.layout import WIDE, layout_of
 from klr_bench.datasets.readers import Arrays, Reading, read
 from klr_bench.datasets.readers.recognize import detect_format
 from klr_bench.errors import KlrBenchError
@@ -445,6 +445,15 @@ def test_unusual_but_valid_delimited_text(
 )
 def test_inconsistent_settings_are_rejected(write: Write, content: str, spec: dict[str, Any], reason: str) -> None:
     rejected(lambda: delimited(write(content), **spec), reason)
+
+
+def test_numbers_of_a_wide_table_far_from_0_keep_their_digits(write: Write) -> None:
+    """The first block of lines does not tell that float32 has too few digits."""
+    zeros, times = ",0" * (WIDE + 50), [0 if i < 700 else 1_700_000_000 + i for i in range(1800)]
+    path = write("".join(f"{time}{zeros},{i % 2}\n" for i, time in enumerate(times)))
+    X = READ["csv"](path, table=1).X
+    assert X.dtype == np.float64
+    assert X[:, [0]].toarray()[:, 0].tolist() == times
 
 
 @KINDS

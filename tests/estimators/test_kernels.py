@@ -23,6 +23,7 @@ from klr_bench import (
     BudgetOSKL,
     DualCDKLR,
     ImportVectorMachine,
+    KernelOGD,
     KernelPegasos,
     MarginKLR,
     NonConservativeKLR,
@@ -190,6 +191,22 @@ def test_nothing_remains_of_a_call_that_finds_an_indefinite_kernel_in_its_later_
     many[-1] = 0.0
     with pytest.raises(ValueError, match=r"k\(x, x\) of a row is -"):
         model.partial_fit(many, codes)
+    assert not hasattr(model, "classes_")
+
+
+@pytest.mark.parametrize("error", [TypeError, ValueError])
+def test_nothing_remains_of_a_call_in_which_a_kernel_fails_in_later_rows(error):
+    def kernel(A, B):
+        if A.max() > 5 or B.max() > 5:
+            raise error("not for this row")
+        return A @ B.T + 1
+
+    X, y = toy(600)
+    X = np.clip(X, -1, 1)
+    model = KernelOGD(kernel=kernel, eta=0.1).partial_fit(X, y)
+    X[-1] = 9.0
+    with pytest.raises(ValueError, match="failed: not for this row"):
+        model.partial_fit(X, y)
     assert not hasattr(model, "classes_")
 
 

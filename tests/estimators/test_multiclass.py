@@ -1,5 +1,6 @@
 """More than two classes: every learner for two learns each against the rest, as it would learn it alone."""
 
+import itertools
 import pickle
 
 import numpy as np
@@ -10,6 +11,7 @@ from sklearn.base import clone
 from sklearn.utils.class_weight import compute_sample_weight
 
 from klr_bench import (
+    BSGD,
     KLR,
     L1KLR,
     OSKL,
@@ -127,6 +129,23 @@ def test_learning_goes_on_in_chunks(learner):
         parts = pickle.loads(pickle.dumps(parts)).partial_fit(X[rows], y[rows])
     f = whole.decision_function(X)
     np.testing.assert_allclose(parts.decision_function(X), f, rtol=1e-6, atol=1e-6 * np.abs(f).max())
+
+
+@pytest.mark.parametrize("going_on", [False, True])
+def test_classes_that_have_not_learned_from_the_same_rows_cannot_go_on(going_on):
+    """Their rows are told apart by numbers, which would be those of other rows."""
+    X, y = toy()
+    learner = small(BSGD(15, lam=0.01, random_state=0))
+    if going_on:
+        many, codes = np.tile(X, (50, 1)), np.tile(y, 50)
+        stops = itertools.chain([True], itertools.repeat(False))  # such as a time limit of each learner
+        learner.partial_fit(X, y, classes=NAMES).partial_fit(many, codes, callback=lambda *_: next(stops))
+    else:
+        learner.fit(X, y, callback=lambda *_: True)
+    assert len({vars(each).get("t_") for each in learner.estimators_}) > 1
+    with pytest.raises(ValueError, match="ended before all classes had learned from the same rows; call fit again"):
+        learner.partial_fit(X, y)
+    learner.fit(X, y).partial_fit(X, y)
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])

@@ -116,7 +116,7 @@ def test_the_caption_names_the_machine_of_the_records_or_of_the_manifest(make: M
     [
         (HERE | {"host": "there"}, "they have no ratio: Baseline on MAGIC (there, A CPU, 1 thread)."),
         ({}, "they have no ratio: Baseline on MAGIC (a machine that the records do not name)."),
-        (HERE | {"load": 0.34}, "when these fits began: Baseline on MAGIC (34 %); these times cannot be compared"),
+        (HERE | {"load": 0.34}, "when these fits began: Baseline on MAGIC (34.0 %); these times cannot be compared"),
     ],
 )
 def test_times_of_other_conditions_have_no_ratio_and_are_named(

@@ -10,8 +10,10 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -158,6 +160,21 @@ def test_an_unreachable_cluster_gives_one_message(tmp_path, monkeypatch, capsys,
     assert main(["run", "experiment=quickstart", "parallel=dask", f"parallel.{setting}"]) == 2
     assert re.search(message, " ".join(capsys.readouterr().err.split()))
     assert not (tmp_path / "results").exists()
+
+
+def test_data_are_sent_once_to_a_machine_with_several_workers(monkeypatch):
+    """The tasks of all workers begin before the data are there; only one that begins later cannot use them."""
+    executor, said = object.__new__(dask.DaskExecutor), []
+    executor._sent, executor._say, executor._client = {}, said.append, SimpleNamespace(run=lambda *_, **__: None)
+    monkeypatch.setattr(dask, "files_to_send", lambda _: {})
+    item = SimpleNamespace(source=SimpleNamespace(name="far", data_key="k", cache="c"))
+    attempts = [dask._Attempt(SimpleNamespace(item=item), started=time.monotonic()) for _ in range(3)]
+    for i, attempt in enumerate(attempts):
+        assert executor._send_data(f"tcp://far:{i}", attempt, "missing") is None
+    assert said == ["sending far to far"]
+    attempts[0].started = time.monotonic()
+    refused = executor._send_data("tcp://far:0", attempts[0], "missing")
+    assert "cannot use the data that it has received" in refused.message
 
 
 @pytest.mark.parametrize("what", ["own", "fetched"])

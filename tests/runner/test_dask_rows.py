@@ -75,3 +75,6 @@ def test_rows_of_a_memory_mapped_file_are_named_by_their_place(tmp_path):
     assert isinstance(reference, module._Mapped)
     np.testing.assert_array_equal(module.make_from(lambda rows: rows, reference), X[15:30])
     assert module.reference(X) is X
+    changed = np.load(tmp_path / "X.npy", mmap_mode="c")
+    changed /= 2
+    assert module.reference(changed) is changed

@@ -187,7 +187,7 @@ def _delimited(
         else:
             layout.check_names(path)
             _refuse_options(path, reading, f"with more than {WIDE:,} columns")
-            X, codes = _numbers(path, layout, labels)
+            X, codes = _numbers(path, layout, labels, np.float64 if reading.table else None)
         parts.append((X, codes))
         check_width(path, X.shape[1], reading.n_features)
     assert layout is not None
@@ -195,11 +195,11 @@ def _delimited(
     return parts, notes, label_column, table.groups if table else None
 
 
-def _numbers(path: Path, layout: Layout, labels: Labels) -> Part:
+def _numbers(path: Path, layout: Layout, labels: Labels, dtype: Any) -> Part:
     from klr_bench.datasets.readers import csv
 
     codes, matrices = [], []
-    for chunk in csv.read_chunks(path, layout, labels):
+    for chunk in csv.read_chunks(path, layout, labels, dtype):
         codes.append(chunk.codes)
         matrices.append(sp.csr_matrix(chunk.X) if layout.n_columns > WIDE else chunk.X)
     return stack_rows(matrices), np.concatenate(codes)

@@ -69,6 +69,10 @@ def partial_fit(self, X, y, classes=None, sample_weight=None, callback=None):
         return self
     if first:
         _begin(self)
+    elif len({getattr(learner, "t_", None) for learner in self.estimators_}) > 1:
+        name = type(self).__name__
+        message = f"{name}: the last call was ended before all classes had learned from the same rows; call fit again."
+        raise ValueError(message)
     options = {"classes": [False, True]} | ({} if weights is None else {"sample_weight": weights})
     for k, (learner, label) in enumerate(zip(self.estimators_, self.classes_, strict=True)):
         learner.set_params(**_parameters(self))

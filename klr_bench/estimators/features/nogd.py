@@ -177,7 +177,7 @@ class NOGD(FeatureDescentClassifier):
     dual_coef_ : ndarray of shape (n_support_,), or (n_classes, n_support_) for more than two classes, float64
         Coefficients of the average classifier, (1/T) sum_{t=1..T} f_t, or of the last one, f_{T+1}.
     n_support_ : int
-        Number of support vectors; ``budget``, unless there were fewer such rows.
+        Number of support vectors; ``budget``, unless there were fewer steps.  In several passes a row may be several.
 
     Notes
     -----

@@ -113,9 +113,10 @@ class FourierFeatures:
     @classmethod
     def of(cls, X, n_components, gamma, random):
         """Draw a random feature map for data with the number of columns and the precision of X."""
-        if sp.issparse(X) and X.shape[1] * n_components > MOST_STORED:
+        if X.shape[1] * n_components > MOST_STORED:
             shape, seed = (X.shape[1], n_components), random.randint(2**63 - 1, dtype=np.int64)
             omega = DrawnRows(shape, np.sqrt(2 * gamma), int(seed), X.dtype)
+            omega = omega if sp.issparse(X) else omega.rows(np.arange(X.shape[1]))
         else:
             omega = (np.sqrt(2 * gamma) * random.standard_normal((X.shape[1], n_components))).astype(X.dtype)
         b = random.uniform(0, 2 * np.pi, n_components)
@@ -126,7 +127,10 @@ class FourierFeatures:
         return len(self.b)
 
     def take(self, J):
-        omega = replace(self.omega, taken=J) if isinstance(self.omega, DrawnRows) else self.omega[:, J]
+        if isinstance(self.omega, DrawnRows):
+            omega = replace(self.omega, taken=J if self.omega.taken is None else self.omega.taken[J])
+        else:
+            omega = self.omega[:, J]
         return replace(self, omega=omega, b=self.b[J])
 
     def transform(self, X):

@@ -159,7 +159,11 @@ class Pairwise(PlainOperands):
     def _values(self, left, right):
         name, Z = self.kernel.name, right.T
         if callable(name):
-            values = name(left, Z)
+            try:
+                values = name(left, Z)
+            except (TypeError, ValueError) as error:  # not a refusal of arguments: earlier rows have been learned
+                message = f"kernel: {name!r} failed: {error}"
+                raise LearningFailed(message) from error
         else:
             from sklearn.metrics.pairwise import pairwise_kernels  # a slow import
 

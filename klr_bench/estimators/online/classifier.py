@@ -276,7 +276,7 @@ class OnlineClassifier(Classifier):
         """Return a dict with the number of support vectors, the sparsity and the number of updates."""
         return {
             "n_support": self.n_support_,
-            "sparsity": 1.0 - self.n_support_ / (self.t_ - self._n_again),
+            "sparsity": max(1.0 - self.n_support_ / (self.t_ - self._n_again), 0.0),
             "n_updates": self.n_updates_,
         } | self._losses()
 

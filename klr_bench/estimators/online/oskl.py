@@ -96,8 +96,8 @@ class OSKL(OnlineClassifier):
         \quad \operatorname{project}_R(f) = \min(1, R / \lVert f \rVert) f
 
     For one pass, the expected number of support vectors is bounded in terms of the loss of the best f, R^2 and the
-    logarithm of the number of examples.  With more than two classes, which only the logit loss allows, |l'| is replaced
-    by the length of the gradient and the sign by its direction.
+    logarithm of the number of examples.  With the logit loss and more than two classes, |l'| is replaced by the length
+    of the gradient and the sign by its direction; with other losses each class is learned against the rest.
 
     With weights w the probability is w |l'| / max(G, w) and the step -eta max(G, w) sign(l'), so that the expected step
     is that of the weighted loss, whatever the weights of other rows.  Theorem 1 holds for the weighted loss if G is at

@@ -212,7 +212,10 @@ def _grids(two: Comparison, numbers: Sequence[Number], heads: list[str]) -> list
             titles = groups.setdefault(_dataset(two, compared), {})
             rows = titles.setdefault(title_of(compared.metric), [[title_of(compared.metric), *("" for _ in heads)]])
             rows.append([f"  {two.first.method_label(compared.method)}", *_texts(compared)[: len(heads)]])
-    return [aligned(Grid([label, *heads], [*chain.from_iterable(titles.values())])) for label, titles in groups.items()]
+    return [
+        aligned(Grid([label, *heads], [*chain.from_iterable(titles.values())], sortable=False))
+        for label, titles in groups.items()
+    ]
 
 
 def _texts(compared: Number) -> list[str]:

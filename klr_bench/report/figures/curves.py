@@ -32,6 +32,7 @@ from klr_bench.report.figures.core.plot import (
     wide_traces,
 )
 from klr_bench.report.labels import line_label
+from klr_bench.report.measured import Conditions, conditions_of
 from klr_bench.results.record import FINISHED
 from klr_bench.results.variants import Variant, to_number
 
@@ -80,11 +81,15 @@ def against_selected(y: Axis, title: str) -> Figure:
 def plot_traces(inputs: Inputs, x: Axis, y: Axis) -> Plot | None:
     """Plot y against x at checkpoints: the mean and, if there are several, the single repeats.
 
-    The k-th checkpoints of all repeats are averaged.
+    The k-th checkpoints of all repeats are averaged.  Times of another or a busy machine are left out.
     """
     wide = wide_traces(inputs.traces, [x.metric, y.metric])
     points = pd.DataFrame({"key": wide["key"], "x": x.factor * wide[x.metric], "y": y.factor * wide[y.metric]}).dropna()
-    finished = inputs.records.loc[inputs.records["status"].isin(FINISHED), ["key", *PLACE]]
+    finished = inputs.records.loc[inputs.records["status"].isin(FINISHED)]
+    if TIME.metric in (x.metric, y.metric):
+        usual = Conditions(frozenset({inputs.table.measured_on}))
+        finished = finished[[conditions_of([row]).alike(usual) for row in finished.to_dict("records")]]
+    finished = finished[["key", *PLACE]]
     places: dict[Any, pd.DataFrame] = dict(iter(points.merge(finished, on="key").groupby(PLACE, sort=False)))
     blocks = [block for block in inputs.table.blocks if any(block.dataset == dataset for dataset, *_ in places)]
     looks = looks_of([line for block in blocks for line in block.lines], curve_of)

@@ -328,9 +328,10 @@ def _commands(folder: Path, manifest: Manifest) -> list[str]:
 def _shareable(word: str) -> str:
     """Return a setting without needless quotes, and with a file's name in place of its path."""
     key, equals, value = word.partition("=")
-    if re.fullmatch(r"'[\w./@:-]+'", value):
-        value = value[1:-1]
-    return f"{key}{equals}{Path(value).name if Path(value).is_absolute() else value}"
+    text = value[1:-1] if re.fullmatch(r"'[^'\\]+'", value) else value
+    text = Path(text).name if Path(text).is_absolute() else text
+    is_plain = text == value or re.fullmatch(r"[\w./@:-]+", text)
+    return f"{key}{equals}{text if is_plain else repr(text)}"
 
 
 def _picture(file: str, content: bytes) -> tuple[str, str]:

@@ -153,7 +153,7 @@ def _times(table: Table, *, is_compared: bool) -> list[str]:
             if others := line.conditions.machines - {table.measured_on}:
                 elsewhere.append(f"{name} ({', '.join(sorted(map(_machine_name, others)))})")
             if line.conditions.busy:
-                busy.append(f"{name} ({100 * (line.conditions.load or 0.0):.0f} %)")
+                busy.append(f"{name} ({100 * (line.conditions.load or 0.0):.1f} %)")
     if elsewhere:
         end = "; they have no ratio" if is_compared else ""
         which = "Times of different machines, which cannot be compared with the others"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import mmap
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -85,7 +85,8 @@ def dask_rows(
     try:
         yield _Parts(client, key, parts, workers).call
     finally:
-        client.run(_forget, key)
+        with suppress(Exception):  # a worker may be gone, and its rows with it
+            client.run(_forget, key, on_error="ignore")
 
 
 class _Parts:
@@ -186,10 +187,15 @@ class _Mapped:
 
 
 def reference(X: Any) -> Any:
-    """Return the location of a memory-mapped array in its file, or any other array unchanged."""
+    """Return the location of a memory-mapped array in its file, or any other array unchanged.
+
+    The file of a copy-on-write map (mode "c") may have other values.
+    """
     base = X
     while isinstance(base, np.ndarray):
         if isinstance(base, np.memmap) and isinstance(base.base, mmap.mmap):
+            if base.mode == "c":
+                return X
             return _Mapped(str(base.filename), base.offset + X.ctypes.data - base.ctypes.data, X.dtype, X.shape)
         base = base.base
     return X

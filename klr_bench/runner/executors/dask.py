@@ -46,6 +46,7 @@ class _Attempt:
     is_retry: bool = False
     """True if a worker was already lost while running the task."""
     future: Future | None = None
+    started: float = 0.0
 
 
 def open_executor(parallel: ParallelConfig, n_jobs: int | None, say: Say) -> DaskExecutor:
@@ -79,7 +80,7 @@ class DaskExecutor:
         self._waiting: deque[_Attempt] = deque()
         """Tasks to run again, or the next task if there is no worker for it."""
         self._refused: dict[str, str] = {}
-        self._sent: set[tuple[str, str]] = set()
+        self._sent: dict[tuple[str, str], float] = {}
         """Pairs (host, data set key) of the files already sent."""
         workers = self._workers()
         self.n_workers = max(1, len(workers), self._n_jobs)
@@ -138,7 +139,7 @@ class DaskExecutor:
     def _start(self, worker: str, attempt: _Attempt) -> None:
         call = partial(run_here, attempt.task.item, attempt.task.call)
         future = self._client.submit(call, workers=[worker], key=f"klr-bench-{uuid4().hex}", pure=False)
-        attempt.future = future
+        attempt.future, attempt.started = future, time.monotonic()
         self._running[worker] = attempt
         future.add_done_callback(lambda future: self._ended.put((worker, future)))
 
@@ -169,7 +170,7 @@ class DaskExecutor:
             self._say(self._refused[worker])
             result = None
         elif status == NO_DATA:
-            result = self._send_data(worker, attempt.task, result.message)
+            result = self._send_data(worker, attempt, result.message)
         if result is None:
             self._waiting.append(attempt)
         else:
@@ -222,21 +223,28 @@ class DaskExecutor:
             return 0.0
         return time.monotonic() if since is None else since
 
-    def _send_data(self, worker: str, task: Task, missing: str) -> Failure | None:
-        """Send a task's data set to a worker's host, but only once; return a Failure if this fails."""
-        source = task.item.source
-        if (_host(worker), source.data_key) in self._sent:
+    def _send_data(self, worker: str, attempt: _Attempt, missing: str) -> Failure | None:
+        """Send a task's data set to a worker's host, but only once; return a Failure if this fails.
+
+        Tasks of other workers on this host may have begun before the data were there, and are run again.
+        """
+        source = attempt.task.item.source
+        place = _host(worker), source.data_key
+        if place in self._sent:
+            if attempt.started < self._sent[place]:
+                return None
             return Failure("error", f"{worker} cannot use the data that it has received: {missing}")
-        self._sent.add((_host(worker), source.data_key))
         self._say(f"sending {source.name} to {_host(worker)}")
         try:
-            for place, path in files_to_send(source).items():
+            for name, path in files_to_send(source).items():
                 with path.open("rb") as file:
                     for number, chunk in enumerate(iter(partial(file.read, CHUNK), b"")):
-                        self._client.run(receive, source.cache, place, chunk, number, workers=[worker])
-                self._client.run(receive, source.cache, place, b"", -1, workers=[worker])
+                        self._client.run(receive, source.cache, name, chunk, number, workers=[worker])
+                self._client.run(receive, source.cache, name, b"", -1, workers=[worker])
         except (KlrBenchError, OSError, ValueError, TimeoutError) as error:
             return Failure("error", f"{source.name} cannot be sent to {worker} ({sanitize(error)}): {missing}")
+        finally:
+            self._sent[place] = time.monotonic()
         return None
 
     def _connect(self, distributed: Any, parallel: ParallelConfig, n_jobs: int | None) -> Client:

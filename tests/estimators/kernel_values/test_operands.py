@@ -343,6 +343,10 @@ def test_rows_of_omega_can_be_drawn_when_needed(at_once, monkeypatch):
     if at_once > 60:
         np.testing.assert_allclose(Z @ Z.T, reference.kernel_matrix(X.toarray(), X.toarray(), gamma=0.7), atol=0.15)
     np.testing.assert_allclose(drawn.take(J).transform(X), Z[:, J], rtol=1e-12, atol=1e-15)
+    twice = drawn.take(J).take(np.array([2, 0])).transform(X)
+    np.testing.assert_allclose(twice, Z[:, [3, 7]], rtol=1e-12, atol=1e-15)
+    of_dense = FourierFeatures.of(X.toarray(), len(drawn.b), 0.7, np.random.RandomState(0))
+    np.testing.assert_allclose(of_dense.transform(X), Z, rtol=1e-9, atol=1e-12)
     for rows in (X[:5], X[:5].toarray()):
         np.testing.assert_allclose(drawn.transform(rows), Z[:5], rtol=1e-12, atol=1e-15)
     np.testing.assert_allclose(drawn.transform(X.astype(np.float32)), Z, atol=1e-5)

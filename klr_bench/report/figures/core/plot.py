@@ -12,6 +12,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, Literal
 from zlib import crc32
 
+from klr_bench.metrics.labels import METRICS
 from klr_bench.report.labels import column_label, line_label
 from klr_bench.report.table import Line
 from klr_bench.results.variants import Variant, to_number
@@ -65,7 +66,9 @@ class Axis:
     @property
     def is_share(self) -> bool:
         """True if the values are shares in percent, which an axis shows from 0 to 100 at most."""
-        return self.factor == 100.0 and not self.logarithmic
+        metric = METRICS.get(self.metric)
+        is_bounded = metric is None or (metric.low, metric.high) == (0, 1)
+        return self.factor == 100.0 and not self.logarithmic and is_bounded
 
     def scaled(self, value: float | None) -> float | None:
         """Return a value in the unit of the axis, or None if it cannot be displayed."""
@@ -224,9 +227,12 @@ def drawable(value: float | None) -> float | None:
 
 
 def mean(line: Line, metric: str) -> float | None:
-    """Return the mean over the repeats, or None if it cannot be drawn."""
+    """Return the mean over the repeats, or None if it cannot be drawn.
+
+    Times of another or a busy machine are not drawn.
+    """
     entry = line.entries.get(metric)
-    return None if entry is None else drawable(entry.mean)
+    return drawable(entry.mean) if entry is not None and entry.alike else None
 
 
 def spread(line: Line, metric: str) -> float:

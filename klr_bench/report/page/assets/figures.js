@@ -149,17 +149,20 @@ Object.assign(
         return made;
       };
       const yLog = plot.facets[0].y.log;
+      const rescale = (axis, log) => {
+        choose(prefix + axis, scale(axis, log) === "log" ? "linear" : "log", log ? "log" : "linear");
+        plot.facets.forEach((_, at) => choose(`${prefix}zoom${at}`, "", "")); // a range has the units of the old scale
+      };
       const toggles = [
         toggle(
           () => `x: ${scale("x", plot.x.log)}`,
           null,
-          () =>
-            choose(prefix + "x", scale("x", plot.x.log) === "log" ? "linear" : "log", plot.x.log ? "log" : "linear"),
+          () => rescale("x", plot.x.log),
         ),
         toggle(
           () => `y: ${scale("y", yLog)}`,
           null,
-          () => choose(prefix + "y", scale("y", yLog) === "log" ? "linear" : "log", yLog ? "log" : "linear"),
+          () => rescale("y", yLog),
         ),
       ];
       if (hasRepeats)
