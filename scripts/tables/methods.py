@@ -13,8 +13,7 @@ from markup import table, two_digits
 
 from klr_bench.report.load import Results, read_results
 from klr_bench.report.manifest import Manifest
-from klr_bench.report.significance import DIGITS
-from klr_bench.report.statistics.across import ranks, wilcoxon
+from klr_bench.report.statistics.across import DIGITS, ranks, wilcoxon
 
 SIGNIFICANT = 0.05
 """Two methods differ significantly if Wilcoxon's p-value, adjusted by Holm, is smaller."""
