@@ -83,6 +83,8 @@ class Jobs:
     process: int = field(default_factory=os.getpid)
     running: bool = False
     statuses: list[int] = field(default_factory=list)
+    mark: Path | None = None
+    """File that is created if a job has failed cells."""
     places: dict[Path, list[str]] = field(default_factory=dict)
     """Overrides of earlier jobs, keyed by results folder."""
     results_dir: str = ""
@@ -104,9 +106,8 @@ class Jobs:
         try:
             score, status = self._run(cfg, overrides, multirun=multirun)
             self.statuses.append(status)
-            if status and os.getpid() != self.process:
-                message = f"{' '.join(overrides)}: some cells failed; see the messages above."
-                raise StoppedError(message)
+            if status and self.mark is not None:
+                self.mark.touch()  # `statuses` is a copy in a worker process of a Hydra launcher
         except BrokenPipeError:
             self.running = False
             raise SystemExit(EXIT_BROKEN_PIPE) from None  # other exceptions would be printed by Hydra
@@ -210,9 +211,6 @@ def run(arguments: Sequence[str], *, debug: bool) -> int:
         return _run(jobs)
     except BrokenPipeError:
         raise
-    except StoppedError as error:  # of a job in a worker process of a Hydra launcher
-        complain(explain(error), debug=debug)
-        return EXIT_FAILED
     except BAD_INPUT as error:
         raise KlrBenchError(explain(error)) from error
     except Exception as error:
@@ -233,8 +231,9 @@ def _run(jobs: Jobs) -> int:
     with ExitStack() as stack:
         stack.enter_context(warnings.catch_warnings())
         warnings.filterwarnings("ignore", category=UserWarning, module="hydra")
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        jobs.mark = Path(folder) / "failed"
         if jobs.arguments.dry_run:  # let Hydra create its output folders in a temporary folder
-            folder = stack.enter_context(tempfile.TemporaryDirectory())
             words = [*words, f"hydra.sweep.dir={folder}", f"hydra.run.dir={folder}"]
         sys.argv = ["klr-bench run", *words]
         # Python 3.14 checks help strings; this is disabled because Hydra has an invalid one (Hydra issue 3121).
@@ -244,6 +243,7 @@ def _run(jobs: Jobs) -> int:
             application()
         except SystemExit as leaving:  # raised by Hydra after --hydra-help, for example
             return leaving.code if leaving.code in (0, EXIT_BROKEN_PIPE) else EXIT_BAD_INPUT
+        jobs.statuses += [EXIT_FAILED] * jobs.mark.exists()
     if jobs.results_dir:
         jobs.print_next(f"paper={jobs.arguments.paper}", jobs.results_dir)
     jobs.print_sweeps()

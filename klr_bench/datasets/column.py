@@ -146,7 +146,8 @@ class Column:
             numbers = self._plain_numbers(texts)
             if numbers is not None and not (np.abs(numbers) > LARGEST).any():
                 return Counter()
-            counts = Counter("" if is_missing(text) else text for text in texts)
+            levels = self.values if self.kind == ORDERED else ()
+            counts = Counter("" if is_missing(text) and text not in levels else text for text in texts)
             return Counter({text: n for text, n in counts.items() if self._is_new(text)})
         code_of = self._codes(texts)
         return Counter("" if is_missing(text) else text for text in texts if code_of[text] < 0)

@@ -17,7 +17,8 @@ from klr_bench.metrics.metric import Metric
 from klr_bench.report.labels import join_names, line_label
 from klr_bench.report.manifest import Manifest
 from klr_bench.report.measured import MeasuredDataset, Method
-from klr_bench.report.significance import DIGITS, is_constant, is_marked
+from klr_bench.report.significance import is_constant, is_marked
+from klr_bench.report.statistics.across import DIGITS
 
 STORABLE = ("klr_bench.", "sklearn.")
 """Beginnings of the names of classes whose models `klr-bench fit` can store."""

@@ -59,7 +59,8 @@ class Conditions:
 
     def alike(self, other: Conditions) -> bool:
         """Return True if all times were measured on one machine without other busy processes."""
-        return len(self.machines | other.machines) == 1 and not self.busy and not other.busy
+        is_one = len(self.machines | other.machines) == 1 and not any("; " in host for host, _ in self.machines)
+        return is_one and not self.busy and not other.busy
 
 
 def conditions_of(rows: Iterable[Mapping[Hashable, Any]]) -> Conditions:

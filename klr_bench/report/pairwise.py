@@ -15,7 +15,7 @@ from klr_bench.printing import no_formula
 from klr_bench.report.labels import NONE, UNITS, line_label, pluralize
 from klr_bench.report.manifest import Column
 from klr_bench.report.render.document import Document, Grid, aligned
-from klr_bench.report.significance import DIGITS, LEVEL, MOST_LINES, ROPE, Marks, Pair, is_marked, pairs, samples
+from klr_bench.report.significance import LEVEL, MOST_LINES, ROPE, Marks, Pair, is_marked, pairs, samples
 from klr_bench.report.statistics import across
 from klr_bench.report.statistics.paired import corrected_interval
 from klr_bench.report.table import Block, Line, Table
@@ -111,8 +111,7 @@ def over_data_sets(table: Table, metric: Metric) -> OverDatasets:
     if missing:
         return OverDatasets(metric, n, missing, left_out)
     sign = 1 if metric.better == "higher" else -1
-    scores = np.array([[means[column][dataset] for column in compared] for dataset in data_sets])
-    scores = sign * np.round(scores, DIGITS)  # equal values in another order may have means that differ by rounding
+    scores = sign * np.array([[means[column][dataset] for column in compared] for dataset in data_sets])
     order = np.argsort(across.ranks(scores), kind="stable")
     scores = scores[:, order]
     of_each, wilcoxon = across.ranks_on_each(scores), across.wilcoxon(scores)

@@ -59,9 +59,11 @@ def ranking_document(table: Table) -> Document | None:
     head = [f"{over.n} data sets", f"rank of {over.metric.title.lower()}", f"interval ({100 * LEVEL:.0f} %)"]
     caption = [
         "Average rank over the data sets, with the interval of the mean; 1 is the best. Whether a method differs from "
-        "the first is decided by Wilcoxon's signed-rank test, with Holm's adjustment for all pairs. Times are medians "
-        f"over {'the' if n_timed == over.n else f'the {n_timed}'} data sets{'' if n_timed == over.n else COMPARABLE}."
+        "the first is decided by Wilcoxon's signed-rank test, with Holm's adjustment for all pairs."
     ]
+    if n_timed:
+        number_of, comparable = ("the", "") if n_timed == over.n else (str(n_timed), COMPARABLE)
+        caption[0] += f" Times are medians over {number_of} data set{'s' * (n_timed > 1)}{comparable}."
     if not is_possible:
         caption.append(f"{pluralize(over.n, 'data set')} are too few to distinguish {k} methods in this way.")
     if over.left_out:

@@ -20,14 +20,13 @@ from klr_bench.metrics.metric import Metric
 from klr_bench.report.labels import pluralize
 from klr_bench.report.manifest import Column
 from klr_bench.report.measured import Groups, Row
+from klr_bench.report.statistics.across import DIGITS
 from klr_bench.report.statistics.paired import Array, corrected_interval, correlated_t, holm
 
 LEAST_REPEATS = 3
 """Minimum number of repeats: with a test share of 20 % the interval extends 11 standard deviations of a difference to
 either side for two repeats, 3.3 for three and 1.9 for five.
 """
-DIGITS = 12
-"""Decimal places to which means are rounded before they are ranked."""
 LEVEL = 0.95
 MOST_DEVIATIONS = 10
 """A test has power if a difference of at most this many standard deviations is significant after the adjustment."""

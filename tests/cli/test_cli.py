@@ -1,6 +1,7 @@
 """The command line, in separate processes where start-up or signals matter."""
 
 import argparse
+import copy
 import os
 import re
 import subprocess
@@ -312,14 +313,20 @@ def test_a_refused_job_does_not_hide_the_others(stub: Runner, capsys: pytest.Cap
     assert capsys.readouterr().err == "error: repeats=0: repeats: expected from 1 to 10000, got 0.\n"
 
 
-def test_failed_cells_of_a_job_in_another_process_have_their_status(
-    stub: Runner, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_failed_cells_of_jobs_in_other_processes_have_their_status(
+    stub: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A launcher of Hydra passes the exceptions of its worker processes to the parent, but nothing else."""
-    stub.n_failed = 1
-    monkeypatch.setattr(app.Jobs, "process", property(lambda _: -1, lambda *_: None), raising=False)
-    assert main(["run", "seed=3"]) == 1
-    assert capsys.readouterr().err.endswith("\nerror: seed=3: some cells failed; see the messages above.\n")
+    """A worker process of a Hydra launcher has a copy of the jobs."""
+    main_of_hydra = app.hydra.main
+
+    def with_copies(*arguments: Any, **options: Any) -> Any:
+        return lambda jobs: main_of_hydra(*arguments, **options)(lambda cfg: copy.deepcopy(jobs)(cfg))
+
+    monkeypatch.setattr(app.hydra, "main", with_copies)
+    for n_failed, status in ((0, 0), (1, 1)):
+        stub.n_failed = n_failed
+        assert main(["run", "-m", "seed=1,2"]) == status
+    assert len(stub.configs) == 4
 
 
 def test_ctrl_c_is_130(stub: Runner, capsys: pytest.CaptureFixture[str]) -> None:

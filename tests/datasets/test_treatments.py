@@ -128,6 +128,10 @@ def test_a_level_may_be_spelled_as_a_missing_value() -> None:
     preparer = TablePreparer({"pain": ["none", "mild", "severe"]}, scale=None).fit(table)
     assert preparer.report_["n_missing"][0] == 10
     assert preparer.transform(table[:3])[:, 0].tolist() == [0.0, 1.0, 2.0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        complete = table[table["pain"] != ""]
+        TablePreparer({"pain": ["none", "mild", "severe"]}, scale=None).fit(complete).transform(complete)
 
 
 @pytest.mark.parametrize("n", [10, 20, 100])

@@ -35,6 +35,8 @@ CANDIDATES = 64
 """Number of candidates per tile; their kernel values and f are float64 arrays (n, CANDIDATES)."""
 NEW = 1e-10
 """Minimum share of a candidate's curvature not explained by the import vectors; below it the system is singular."""
+DRAWS = 10
+"""Largest number of times that candidates are drawn in a round."""
 ROUNDS = 3
 """Number of rounds whose mean gain determines the end, because a single round may gain little if two import vectors are
 needed.
@@ -58,7 +60,8 @@ class ImportVectorMachine(ExpansionClassifier):
         for every candidate; where a warning says that the objective still falls, raise it.
     n_candidates : int or None, default=None
         Number of rows, drawn at random, that are tried in each round, >= 1; None is all rows, with time O(n^2 q) for a
-        round.  With 59, as in the experiments, one is among the best 5 % of all rows with probability 0.95.
+        round.  With 59, as in the experiments, one is among the best 5 % of all rows with probability 0.95.  If none
+        lowers the objective, others are drawn, at most nine times.
     tol : float, default=1e-3
         The fit ends when the last three rounds have lowered the objective by at most this share of it each, on average,
         or when the import vectors depend on each other up to rounding; tol >= 0.  1e-2 gives fewer import vectors.
@@ -145,10 +148,15 @@ class ImportVectorMachine(ExpansionClassifier):
         self.n_iter_, callback, objectives = 0, verbose_callback(self, callback), [machine.objective]
         while self.n_iter_ < min(self.max_import_vectors, n):
             others = np.setdiff1d(np.arange(n), machine.chosen)
-            some = others
-            if self.n_candidates is not None and self.n_candidates < len(others):
-                some = self._random.choice(others, self.n_candidates, replace=False)
-            grew = machine.grow(some) or (len(some) < len(others) and machine.grow(others))
+            grew = False
+            for _ in range(DRAWS):  # candidates may all be copies of import vectors
+                some = others
+                if self.n_candidates is not None and self.n_candidates < len(others):
+                    some = self._random.choice(others, self.n_candidates, replace=False)
+                others = np.setdiff1d(others, some)
+                grew = machine.grow(some)
+                if grew or not len(others):
+                    break
             objectives.append(machine.objective)
             self.n_iter_ += 1
             self.support_vectors_, self.dual_coef_ = X[machine.chosen], machine.coef

@@ -107,6 +107,9 @@ class LeafModels:
         n_tuned = max(TUNED_LEAVES, TUNED_ROWS // len(mixed[0]))
         places = random.permutation(len(mixed))[:n_tuned]
         folds = [_fold(rows, labels, mixed[place]) for place in places]
+        folds = [fold for fold in folds if np.ptp(labels.codes[fold[0]])]  # groups may have one class each
+        if not folds:
+            return
         lams = [self.lam * factor for factor in LAMS]
         positive = np.arange(self.n_classes)[:, None] if self.n_classes > 2 else 1
         signs = np.atleast_2d(np.where(labels.codes == positive, 1.0, -1.0))

@@ -23,7 +23,7 @@ from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.losses import derivative
 from klr_bench.estimators.core.rows import Growing, enlarged, growing_like, grown
 from klr_bench.estimators.core.vectors import TIE
-from klr_bench.estimators.kernel_values.operands import nonnegative_diagonal, operands_of
+from klr_bench.estimators.kernel_values.operands import nonnegative, operands_of
 from klr_bench.estimators.online.state import STATES, BlockState, count_example, decay, settle
 
 _vector, _numbers, _matrix = float64[::1], int64[::1], float64[:, ::1]
@@ -214,13 +214,13 @@ class ProjectingState(BlockState):
 
     def _learn_block(self, X, y, loss, lam):
         n, before, rows = self.n_slots, self.t, X.astype(np.float64)
-        nonnegative_diagonal(self.operands, rows)
         self._extend(len(y))
         left, right = self.operands.both(rows)
         old = self.operands.right(self.support.rows[self.number[:n]].astype(np.float64))
         values = np.hstack([self.operands.values(left, old), self.operands.values(left, right)])
         entered = np.empty(len(y), dtype=np.int64)
-        rows = y, np.ascontiguousarray(values), values[:, n:].diagonal().copy()
+        squares = nonnegative(values[:, n:].diagonal().copy(), self.operands.kernel)
+        rows = y, np.ascontiguousarray(values), squares
         column = np.arange(len(self.coef))
         columns = self.coef, self.average, self.since, self.length, self.number, column, self.total
         _block(loss, lam, self.budget, rows, self.factor, columns, entered, self.states)

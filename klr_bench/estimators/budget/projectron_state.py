@@ -19,7 +19,7 @@ from scipy.linalg.lapack import dtrtri
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.rows import Growing, enlarged, growing_like, grown
 from klr_bench.estimators.core.vectors import add_scaled, settled, tie_of_sums
-from klr_bench.estimators.kernel_values.operands import nonnegative_diagonal, operands_of
+from klr_bench.estimators.kernel_values.operands import nonnegative, operands_of
 from klr_bench.estimators.online.passes import BLOCK
 from klr_bench.estimators.online.state import STATES, BlockState
 
@@ -179,11 +179,12 @@ class ProjectronState(BlockState):
         self._step(np.vstack([w, new]), c, np.arange(b - 1, -1, -1), b)
 
     def _kernel_values(self, X):
-        nonnegative_diagonal(self.operands, X)
         left = self._operand(X)
         right = self.operands.right(X.astype(np.float64))
         k = self.operands.values(self._left.rows, right) if len(self.support) else np.zeros((0, X.shape[0]))
-        return left, k, np.ascontiguousarray(self.operands.values(left, right))
+        gram = np.ascontiguousarray(self.operands.values(left, right))
+        nonnegative(gram.diagonal(), self.operands.kernel)
+        return left, k, gram
 
     def _coordinates(self, k):
         """Project examples onto the span of the support vectors, given their kernel values k."""

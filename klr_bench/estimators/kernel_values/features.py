@@ -20,7 +20,7 @@ from klr_bench.estimators.kernel_values.operands import operands_of
 DENSE = 0.05
 """Fraction of nonzeros above which sparse rows are multiplied as dense rows."""
 MOST_STORED = 2**24
-"""Maximum number of stored elements of omega for sparse rows; a larger omega is redrawn row by row."""
+"""Number of elements of omega above which each row has its own seed, and is redrawn when needed if X is sparse."""
 DRAWN_AT_ONCE = 2**18
 """Number of elements of omega drawn at a time."""
 _SINE = {
@@ -63,7 +63,7 @@ class KernelFeatures:
 
 @dataclass(frozen=True)
 class DrawnRows:
-    """Random matrix omega, for sparse data, with rows that are drawn only when needed.
+    """Random matrix omega, for many features, with rows that are drawn only when needed.
 
     Its shape is (d, D). Row j depends only on `seed` and j. The numbers are normal with the standard deviation
     `scale`; `taken` (k,) are the columns in use, None for all D.

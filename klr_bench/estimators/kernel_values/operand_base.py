@@ -161,6 +161,7 @@ class Pairwise(PlainOperands):
         if callable(name):
             try:
                 values = name(left, Z)
+                values = np.asarray(in_layout(values, sparse=False), dtype=left.dtype)
             except (TypeError, ValueError) as error:  # not a refusal of arguments: earlier rows have been learned
                 message = f"kernel: {name!r} failed: {error}"
                 raise LearningFailed(message) from error

@@ -274,9 +274,13 @@ def _mirrored(left):
 
 def nonnegative_diagonal(operands, X):
     """Return k(x, x) for each row x of X; raise LearningFailed if one is negative."""
-    diagonal = operands.diagonal(X)
+    return nonnegative(operands.diagonal(X), operands.kernel)
+
+
+def nonnegative(diagonal, kernel):
+    """Return the values k(x, x) of rows; raise LearningFailed if one is negative."""
     if diagonal.min(initial=0.0) < 0:
-        refuse_indefinite(operands.kernel, f"k(x, x) of a row is {diagonal.min():g}")
+        refuse_indefinite(kernel, f"k(x, x) of a row is {diagonal.min():g}")
     return diagonal
 
 

@@ -88,4 +88,4 @@ class SecondOrderPerceptron(ConfidenceLearner):
         super()._publish()
         if self.compat == "libol":
             S, Sw = self._state.covariance(), self._state.mean
-            self.coef_ = Sw / S if S.ndim == 1 else solve(S, Sw, assume_a="pos")
+            self.coef_ = solve(S, Sw, assume_a="pos")

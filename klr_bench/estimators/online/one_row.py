@@ -11,7 +11,6 @@ from operator import is_, itemgetter
 
 import numpy as np
 
-from klr_bench.estimators.core.checks import LearningFailed
 from klr_bench.estimators.core.threads import QUIET, single_threaded_blas
 from klr_bench.estimators.online.engine import OnlineState
 from klr_bench.estimators.online.strategies import StrategyState
@@ -52,7 +51,7 @@ def row_by_row(method):
         try:
             if self._learn_row is not None and not args and not kwargs and self._learn_row(self, X, y, classes):
                 return self
-        except (KeyboardInterrupt, LearningFailed):
+        except BaseException:  # its arguments are those of `partial_fit`, which would be refused there
             self._clear()
             raise
         return method(self, X, y, classes, *args, **kwargs)

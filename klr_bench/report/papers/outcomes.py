@@ -20,14 +20,12 @@ from scipy import stats
 from klr_bench.metrics.metric import Metric
 from klr_bench.report.measured import SIZES, Entry
 from klr_bench.report.papers.model import Statement
-from klr_bench.report.papers.verdicts import POINT
+from klr_bench.report.papers.verdicts import NOT_RATES, POINT
 
 LEVEL = 0.95
 FACTOR = 1.5
 """Largest ratio of two results without a spread that is attributed to chance."""
 TAIL = (1 + LEVEL) / 2
-NOT_RATES = ("nonzero_fraction", "n_iter_ratio", "first_nonzero", "mean_nonzero", "log_loss_ratio")
-"""Percentages of which a point may be a large difference."""
 Interval = tuple[float, float]
 
 

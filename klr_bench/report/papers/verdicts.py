@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from scipy.special import stdtrit
 
+from klr_bench.metrics.labels import METRICS
 from klr_bench.metrics.metric import Metric
 from klr_bench.report.measured import Entry
 from klr_bench.report.papers.model import Cause, Printed
@@ -67,11 +68,8 @@ FEW_REPEATS = 5
 """Smallest number of measured repeats with which statistical agreement is not marked as weak."""
 LEVEL = 0.05
 """Level of the tests of means without a published spread, and of standard deviations."""
-RATES = (
-    *("accuracy", "last_accuracy", "balanced_accuracy", "accuracy_gain", "f1"),
-    *("error_rate", "mistake_rate", "sparsity"),
-)
-"""Percentages that are compared by points; others are shares, of which a point may be a large part."""
+NOT_RATES = ("nonzero_fraction", "n_iter_ratio", "first_nonzero", "mean_nonzero", "log_loss_ratio")
+"""Percentages of which a point may be a large difference."""
 
 
 def verdict_of(entry: Entry, printed: Printed, metric: Metric | None, printed_repeats: int | None) -> Verdict:
@@ -106,7 +104,9 @@ def tolerance(entry: Entry, printed: Printed, printed_repeats: int | None) -> fl
     if entry.std is not None:
         quantile = float(stdtrit(entry.n - 1, 1 - LEVEL / 2))
         return quantile * entry.std * math.sqrt(1 / (printed_repeats or 1) + 1 / entry.n) + printed.half_unit
-    return POINT if printed.metric in RATES else SHARE * abs(printed.value)
+    known = METRICS.get(printed.metric)
+    is_percentage = known.unit == "percent" if known else printed.unit in ("percent", "fraction")
+    return POINT if is_percentage and printed.metric not in NOT_RATES else SHARE * abs(printed.value)
 
 
 def marks_of(causes: Iterable[Cause]) -> dict[str, str]:

@@ -19,6 +19,9 @@ from scipy.spatial.distance import squareform
 
 from klr_bench.report.statistics.paired import Array, holm
 
+DIGITS = 12
+"""Decimals to which scores are rounded: equal values in another order may have means that differ by rounding."""
+
 
 class Friedman(NamedTuple):
     """Result of Friedman's test: number of data sets, chi-squared statistic and p-value."""
@@ -36,8 +39,8 @@ class Pairwise(NamedTuple):
 
 
 def complete(scores: ArrayLike) -> Array:
-    """Return the rows of a matrix that have no NaN."""
-    values: Array = np.asarray(scores, dtype=float)
+    """Return the rows of a matrix that have no NaN, with values rounded to DIGITS decimals."""
+    values: Array = np.round(np.asarray(scores, dtype=float), DIGITS)
     rows: Array = values[~np.isnan(values).any(axis=1)]
     return rows
 

@@ -189,7 +189,7 @@ def test_the_tolerance_depends_on_spreads_and_without_one_on_the_kind_of_number(
         (printed("3000", unit="count", metric="n_iter"), 120.0),
         (printed("1.5", metric="accuracy_gain"), 0.01),
         (printed("96.0", metric="sparsity"), 0.01),
-        (printed("0.9", unit="fraction", metric="roc_auc"), 0.04 * 0.9),
+        (printed("0.9", unit="fraction", metric="log_loss"), 0.04 * 0.9),
     ):
         assert tolerance(Entry(1, 0.0, None), number, None) == pytest.approx(allowed)
 

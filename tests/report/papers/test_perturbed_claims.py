@@ -16,8 +16,8 @@ from klr_bench.report.papers.benchmark import LOOPS, Benchmark
 from klr_bench.report.papers.candidates import Candidate, method_without_records
 from klr_bench.report.papers.claims import FAILS, HOLDS, UNDECIDED, judge, pairs
 from klr_bench.report.papers.model import Claim, Columns, Statement
-from klr_bench.report.papers.outcomes import NOT_RATES
 from klr_bench.report.papers.reading import paper_files
+from klr_bench.report.papers.verdicts import NOT_RATES
 from tests.report.folders import REFERENCE, reproduction
 
 PAPERS = {name: reproduction(name) for name in paper_files(folders()[:1])}

@@ -227,12 +227,14 @@ def drawable(value: float | None) -> float | None:
 
 
 def mean(line: Line, metric: str) -> float | None:
-    """Return the mean over the repeats, or None if it cannot be drawn.
-
-    Times of another or a busy machine are not drawn.
-    """
+    """Return the mean over the repeats, or None if it cannot be drawn."""
     entry = line.entries.get(metric)
-    return drawable(entry.mean) if entry is not None and entry.alike else None
+    return None if entry is None else drawable(entry.mean)
+
+
+def _is_comparable(line: Line, *metrics: str) -> bool:
+    """Return False for times of another or a busy machine, which are not drawn."""
+    return all(metric not in line.entries or line.entries[metric].alike for metric in metrics)
 
 
 def spread(line: Line, metric: str) -> float:
@@ -321,7 +323,8 @@ def means(
             ours, single, paper = (series[curve(line), kind] for kind in KINDS)
             rows, name = fits.get((block.dataset, *line.column), []), line_label(line)
             keys, away = [str(row["key"]) for row in rows], side.factor * spread(line, side.metric)
-            if ours.add(x.scaled(_x_of(line, x)), side.scaled(mean(line, side.metric)), keys, name, away):
+            at = x.scaled(_x_of(line, x)) if _is_comparable(line, x.metric, side.metric) else None
+            if ours.add(at, side.scaled(mean(line, side.metric)), keys, name, away):
                 ours.x_spread.append(x.factor * spread(line, x.metric))
                 for row in rows if repeats and len(rows) > 1 else ():
                     up = side.scaled(drawable(row.get(side.metric)))
