@@ -146,8 +146,7 @@ class Column:
             numbers = self._plain_numbers(texts)
             if numbers is not None and not (np.abs(numbers) > LARGEST).any():
                 return Counter()
-            levels = self.values if self.kind == ORDERED else ()
-            counts = Counter("" if is_missing(text) and text not in levels else text for text in texts)
+            counts = Counter("" if self._is_missing(text) else text for text in texts)
             return Counter({text: n for text, n in counts.items() if self._is_new(text)})
         code_of = self._codes(texts)
         return Counter("" if is_missing(text) else text for text in texts if code_of[text] < 0)
@@ -175,18 +174,20 @@ class Column:
 
     def _numbers(self, text: str) -> Sequence[float]:
         """Return the features of a string in a column of numbers, dates or ordered categories."""
-        value: float | None
-        if self.kind == ORDERED and text in self.values:
-            value = self.values.index(text)  # also of a level such as "none"
-        elif is_missing(text):
+        if self._is_missing(text):
             return [math.nan] * self.width
-        elif self.kind == DATE:
+        value: float | None
+        if self.kind == DATE:
             return date_features(text, self.values, day_first=self.day_first) or [math.inf] * self.width
-        elif self.kind == ORDERED:
-            value = None
+        if self.kind == ORDERED:
+            value = self.values.index(text) if text in self.values else None
         else:
             value = amount_value(text, self.unit, commas=self.commas, decimal=self.decimal)
         return [math.inf if value is None else value]
+
+    def _is_missing(self, text: str) -> bool:
+        """Return True for a missing value; a level of an ordered category, such as "none", is not."""
+        return is_missing(text) and not (self.kind == ORDERED and text in self.values)
 
     def _is_new(self, text: str) -> bool:
         return abs(self._numbers(text)[0]) > LARGEST if text else not self.n_missing

@@ -59,12 +59,13 @@ class Conditions:
 
     def alike(self, other: Conditions) -> bool:
         """Return True if all times were measured on one machine without other busy processes."""
+        # a resumed pass over a stream has the names of all its hosts, separated by "; "
         is_one = len(self.machines | other.machines) == 1 and not any("; " in host for host, _ in self.machines)
         return is_one and not self.busy and not other.busy
 
 
 def conditions_of(rows: Iterable[Mapping[Hashable, Any]]) -> Conditions:
-    """Return the machines and the highest load in a set of records that have a training time."""
+    """Return the machines and the highest load of the records that have a training time."""
     rows = _timed(rows)
     loads = [load for row in rows if not math.isnan(load := row.get("load", math.nan))]
     return Conditions(frozenset(map(_machine, rows)), max(loads, default=None))

@@ -15,7 +15,6 @@ from klr_bench.report.statistics.across import smallest_p
 from klr_bench.report.table import Line, Table
 
 TIME = "fit_time_s"
-COMPARABLE = " on which those of all methods can be compared"
 
 
 def ranked(table: Table) -> OverDatasets | None:
@@ -62,8 +61,8 @@ def ranking_document(table: Table) -> Document | None:
         "the first is decided by Wilcoxon's signed-rank test, with Holm's adjustment for all pairs."
     ]
     if n_timed:
-        number_of, comparable = ("the", "") if n_timed == over.n else (str(n_timed), COMPARABLE)
-        caption[0] += f" Times are medians over {number_of} data set{'s' * (n_timed > 1)}{comparable}."
+        some = f"{pluralize(n_timed, 'data set')} on which those of all methods can be compared"
+        caption[0] += f" Times are medians over {'the data sets' if n_timed == over.n else some}."
     if not is_possible:
         caption.append(f"{pluralize(over.n, 'data set')} are too few to distinguish {k} methods in this way.")
     if over.left_out:

@@ -148,15 +148,14 @@ class ImportVectorMachine(ExpansionClassifier):
         self.n_iter_, callback, objectives = 0, verbose_callback(self, callback), [machine.objective]
         while self.n_iter_ < min(self.max_import_vectors, n):
             others = np.setdiff1d(np.arange(n), machine.chosen)
-            grew = False
             for _ in range(DRAWS):  # candidates may all be copies of import vectors
                 some = others
                 if self.n_candidates is not None and self.n_candidates < len(others):
                     some = self._random.choice(others, self.n_candidates, replace=False)
-                others = np.setdiff1d(others, some)
                 grew = machine.grow(some)
-                if grew or not len(others):
+                if grew or len(some) == len(others):
                     break
+                others = np.setdiff1d(others, some)
             objectives.append(machine.objective)
             self.n_iter_ += 1
             self.support_vectors_, self.dual_coef_ = X[machine.chosen], machine.coef

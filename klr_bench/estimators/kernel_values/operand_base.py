@@ -158,23 +158,23 @@ class Pairwise(PlainOperands):
 
     def _values(self, left, right):
         name, Z = self.kernel.name, right.T
-        if callable(name):
-            try:
+        try:
+            if callable(name):
                 values = name(left, Z)
-                values = np.asarray(in_layout(values, sparse=False), dtype=left.dtype)
-            except (TypeError, ValueError) as error:  # not a refusal of arguments: earlier rows have been learned
-                message = f"kernel: {name!r} failed: {error}"
-                raise LearningFailed(message) from error
-        else:
-            from sklearn.metrics.pairwise import pairwise_kernels  # a slow import
+            else:
+                from sklearn.metrics.pairwise import pairwise_kernels  # a slow import
 
-            parameters = {"gamma": self.kernel.gamma, "coef0": self.kernel.coef0}
-            values = pairwise_kernels(left, Z, name, filter_params=True, **parameters)
+                parameters = {"gamma": self.kernel.gamma, "coef0": self.kernel.coef0}
+                values = pairwise_kernels(left, Z, name, filter_params=True, **parameters)
+            values = np.asarray(in_layout(values, sparse=False), dtype=left.dtype)
+        except (TypeError, ValueError) as error:  # not a refusal of arguments: earlier rows have been learned
+            message = f"kernel: {name!r} failed: {error}"
+            raise LearningFailed(message) from error
         expected = left.shape[0], Z.shape[0]
-        if np.shape(values) != expected:
-            message = f"kernel: expected {name!r} to return an array of shape {expected}, got shape {np.shape(values)}."
+        if values.shape != expected:
+            message = f"kernel: expected {name!r} to return an array of shape {expected}, got shape {values.shape}."
             raise LearningFailed(message)
-        return np.ascontiguousarray(in_layout(values, sparse=False), dtype=left.dtype)
+        return np.ascontiguousarray(values)
 
     def diagonal(self, X):
         """Return the kernel value k(x, x) for each row x of X, as float64."""

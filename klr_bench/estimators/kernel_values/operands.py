@@ -278,7 +278,7 @@ def nonnegative_diagonal(operands, X):
 
 
 def nonnegative(diagonal, kernel):
-    """Return the values k(x, x) of rows; raise LearningFailed if one is negative."""
+    """Return the values k(x, x) unchanged; raise LearningFailed if one is negative."""
     if diagonal.min(initial=0.0) < 0:
         refuse_indefinite(kernel, f"k(x, x) of a row is {diagonal.min():g}")
     return diagonal

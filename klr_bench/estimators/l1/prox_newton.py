@@ -28,7 +28,7 @@ ENOUGH = 0.1
 LEAST_SIZE = 64
 """Minimum number of features in a working set; it grows to twice the support."""
 RIDGE = 1e-6
-"""Share by which the diagonal of H is enlarged, so that H is positive definite with nearly equal float32 features."""
+"""Relative increase of the diagonal of H, which keeps H positive definite with nearly equal float32 features."""
 LEAST_CURVATURE = 1e-12
 """Smallest curvature of the loss of a row, so that H does not become 0 where all rows are predicted with confidence."""
 SWEEPS = 2000

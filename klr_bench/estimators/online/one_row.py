@@ -51,7 +51,7 @@ def row_by_row(method):
         try:
             if self._learn_row is not None and not args and not kwargs and self._learn_row(self, X, y, classes):
                 return self
-        except BaseException:  # its arguments are those of `partial_fit`, which would be refused there
+        except BaseException:  # arguments that are refused go through `partial_fit`
             self._clear()
             raise
         return method(self, X, y, classes, *args, **kwargs)

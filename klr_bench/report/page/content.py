@@ -110,7 +110,7 @@ class Part:
 
 
 def word(text: str) -> str:
-    """Return a slug for URLs and the ids of HTML elements; other strings have another one."""
+    """Return a slug for URLs and ids of HTML elements; different strings have different ones."""
     slug = re.sub(r"[^A-Za-z0-9_-]", "-", text)
     return slug if slug == text else f"{slug}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 from scipy import stats
 
 from klr_bench.metrics.metric import Metric
@@ -73,7 +72,7 @@ def _standard_error(left: Entry, right: Entry, times: float) -> tuple[float, flo
     """Return the standard error and its degrees of freedom, or None without a spread."""
     if left.std is not None and right.std is not None and left.values and left.values.keys() == right.values.keys():
         differences = [value - times * right.values[split] for split, value in left.values.items()]
-        error = float(np.std(differences, ddof=1)) / math.sqrt(len(differences)) if np.ptp(differences) else 0.0
+        error = (Entry.of(differences).std or 0.0) / math.sqrt(len(differences))
         return (error, len(differences) - 1) if left.std or right.std else None
     sides = [(entry, scale) for entry, scale in ((left, 1.0), (right, times)) if entry.n]
     if any(entry.n < 2 or entry.std is None for entry, _ in sides):
