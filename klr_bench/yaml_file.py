@@ -15,28 +15,28 @@ from klr_bench.errors import KlrBenchError, error_context, fail
 from klr_bench.files import read_regular
 from klr_bench.printing import shortened
 
-LARGEST = 4 * 10**6
-"""Maximum size of a file in bytes; the longest built-in experiment has 8,000."""
-MOST_NODES = 20_000
-"""Maximum number of nodes with aliases expanded; Hydra reads 4,000 per second."""
+SMALL = 20_000
+"""Maximum number of nodes with aliases expanded, as Hydra reads 4,000 per second."""
+LARGE = 1_000_000
+"""Maximum number of nodes of a manifest, which has some for each method on each data set."""
 DEEPEST = 50
 """Maximum nesting depth of lists and mappings."""
 LARGEST_WHOLE = 10**300
 EXPONENT = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+\Z")
 
 
-def read_yaml(path: Path) -> Any:
-    """Return the content of a YAML file; as in Hydra, 1e-3 is a number and dates are strings.
+def read_yaml(path: Path, most: int = SMALL) -> Any:
+    """Return the content of a YAML file of at most `most` nodes.
 
-    Raises KlrBenchError with the path for anything but a regular YAML file, for duplicate keys, for tags, and for files
-    that are too large.
+    As in Hydra, 1e-3 is a number and dates are strings.  Raises KlrBenchError with the path for anything but a
+    regular YAML file, for duplicate keys, for tags, and for files that are too large.
     """
     import yaml
 
     try:
-        text = read_regular(path, LARGEST).decode()
+        text = read_regular(path, 200 * most).decode()
         with error_context(path):
-            _check_size(text)
+            _check_size(text, most)
         return yaml.load(text, _loader())
     except FileNotFoundError:
         fail(f"{path}: expected a YAML file, got none.")
@@ -46,7 +46,7 @@ def read_yaml(path: Path) -> Any:
         raise KlrBenchError(message) from error
 
 
-def _check_size(text: str) -> None:
+def _check_size(text: str, most: int) -> None:
     """Raise KlrBenchError for YAML tags, and for too many or too deeply nested values."""
     import yaml
 
@@ -72,8 +72,8 @@ def _check_size(text: str) -> None:
             count += 1
         if len(collections) > DEEPEST:
             _refuse(event, f"at most {DEEPEST} levels of lists and mappings", "more")
-        if count > MOST_NODES:
-            _refuse(event, f"at most {MOST_NODES:,} values, counted after aliases are expanded", "more")
+        if count > most:
+            _refuse(event, f"at most {most:,} values, counted after aliases are expanded", "more")
 
 
 def _refuse(event: Any, expected: str, got: str) -> NoReturn:

@@ -8,6 +8,7 @@ import shlex
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -59,7 +60,7 @@ def fit(arguments: Sequence[str]) -> int:
     from klr_bench import model_file
     from klr_bench.cli.losses import validation_losses
     from klr_bench.datasets.column_notes import describe
-    from klr_bench.datasets.readers.user_table import frame_groups, read_frame, take_labels
+    from klr_bench.datasets.readers.user_table import SOURCE, frame_groups, read_frame, take_labels
     from klr_bench.report.labels import pluralize
     from klr_bench.runner.bandwidth import resolve_gamma, substitute_gamma
     from klr_bench.runner.grouped import takes_groups, with_groups
@@ -71,6 +72,7 @@ def fit(arguments: Sequence[str]) -> int:
         fail(f"data.{'group' if data.group else 'time'}: has no effect with algorithm={name}; leave it out.")
     frame, train = read_frame(path, label_column(data), encoding=data.encoding)
     table, y, notes = take_labels(frame, train.label, data.positive)
+    notes[1] += "" if train.has_header else " (no header)"
     decimal = "," if data.decimal == "comma" else "."
     by, groups = frame_groups(table, data.group, data.time, decimal)
     preparer = _preparer(data, decimal, by)
@@ -79,7 +81,9 @@ def fit(arguments: Sequence[str]) -> int:
     with _warning_lines():
         X = preparer.fit_transform(table, y, groups)
         model_file.dump(preparer)  # refuse a table with too many columns before a long fit
-        for number, note in enumerate([*notes, *describe(path, preparer.columns_)]):
+        header = table.attrs[SOURCE][1].header
+        columns = [replace(column, place=header.index(column.name)) for column in preparer.columns_]  # of the file
+        for number, note in enumerate([*notes, *describe(path, columns)]):
             if note.startswith("warning: "):
                 warn(note)
             else:
@@ -133,9 +137,11 @@ def predict(arguments: Sequence[str]) -> int:
         table = frame.drop(columns=train.label, errors="ignore")
         try:
             predictions = _kept(frame, values.get("keep"), path)
+            names = [f"probability_{name}" for name in model.classes_] if hasattr(model, "predict_proba") else []
+            for name in predictions.columns.intersection(["prediction", *names]):
+                fail(f"keep: {sanitize(repr(name))} is also a column of the predictions; rename it in {path}.")
             predictions["prediction"] = model.predict(table)
-            if hasattr(model, "predict_proba"):
-                names = [f"probability_{name}" for name in model.classes_]
+            if names:
                 predictions[names] = model.predict_proba(table)
         except (AttributeError, TypeError, LookupError, ArithmeticError) as error:  # errors of unfitted models
             fail(f"{stored}: the model cannot predict ({exception_text(error)}); fit it again.")
@@ -167,7 +173,7 @@ def _kept(frame: Any, keep: str | None, path: Path) -> Any:
     """Return the columns of new rows to copy to the predictions, such as identifiers."""
     names = [] if not keep else [keep] if keep in frame.columns else items("keep", keep)
     for name in names:
-        if name not in frame.columns or name.startswith(("prediction", "probability_")):
+        if name not in frame.columns:
             fail(f"keep: {path} has no column {sanitize(repr(name))} to keep.{nearest(name, frame.columns)}")
     return frame[names].reset_index(drop=True)
 

@@ -21,7 +21,7 @@ PAGE = "html"
 LATEX_KEYS = ("caption", "label", "note", "orientation")
 EXPERIMENT_KEYS = ("experiment", "compare", "columns", "over", *LATEX_KEYS, "own_figures", "statistics")
 """Keys that do not apply to the report of a whole paper."""
-SINGLE_RUN_KEYS = ("table", "over", *LATEX_KEYS, "own_figures", "statistics")
+SINGLE_RUN_KEYS = ("paper", "table", "over", *LATEX_KEYS, "own_figures", "statistics")
 """Keys that do not apply to the report of two runs."""
 KEYS = ("experiment", "compare", "paper", "results_dir", "table", "format", "output", "open", *EXPERIMENT_KEYS[2:])
 REPORTS = "reports of an archive"

@@ -76,6 +76,7 @@ def _check_combination(dataset: DatasetEntry, source: SourceConfig, split: Split
         (("parts",), source.test is None, "because the source has no test file"),
         (("only", "derive"), is_stream, "on a stream, which is read row by row"),
         (("only", "derive", "parts"), has_column, "with a split by a column"),
+        (("source.test_path",), has_column and source.test_path is not None, "with a split by a column"),
         (("source.columns",), is_stream and source.columns is not None, "on a stream, which is read row by row"),
     ]
     for keys, applies, reason in rules:

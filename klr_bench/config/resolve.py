@@ -29,7 +29,7 @@ from klr_bench.errors import error_context, fail
 from klr_bench.files import LARGEST_CSV, regular
 from klr_bench.instantiate import TARGET, Parameters
 from klr_bench.parsing import Plain, parse, parse_value, refuse, refuse_unknown
-from klr_bench.results.variants import read_variant
+from klr_bench.results.variants import is_variant, read_variant
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -265,6 +265,8 @@ def _value_lists(
             refuse(listed, "a list of values such as [1, 10]", values)
         for position, value in enumerate(values):
             parse_value(Parameter, value, f"{listed}[{position}]")
+            if where.startswith("sweep.") and not is_variant({name: value}):
+                refuse(f"{listed}[{position}]", "printable text or a number of at most 300 digits", value)
             _check_value(accepted.get(name, instantiate.Parameter()), value, listed)
             if name == "kernel" and not isinstance(value, str):
                 refuse(f"{listed}[{position}]", "the name of a kernel", value)

@@ -93,10 +93,10 @@ def amount_value(text: str, unit: str, *, commas: bool, decimal: str = ".") -> f
 
 
 def text_of(value: Any) -> str:
-    """Convert a value to the string that a CSV file would contain, such as 3 for 3.0."""
+    """Convert a value to the string in a CSV file, such as 3 for 3.0, and 0 for -0.0."""
     value = float(value) if isinstance(value, Fraction) else value
     is_float = isinstance(value, float | np.floating)
-    return np.format_float_positional(value, trim="-") if is_float else str(value).strip()
+    return np.format_float_positional(value or abs(value), trim="-") if is_float else str(value).strip()
 
 
 def is_missing(text: str) -> bool:

@@ -146,7 +146,8 @@ class ColumnProfile:
         if parts:
             self.too_large[form] += abs(parse_number(parts.digits.replace(",", "")) or 0.0) > LARGEST
             self.marks.add(parts.mark)
-            self.groups.setdefault(_grouping(parts.digits), (line, text))
+            if self.decimal == ".":
+                self.groups.setdefault(_grouping(parts.digits), (line, text))
 
     def _add_numbers(self, numbers: NDArray[Any], first: tuple[int, str], exact: NDArray[Any]) -> None:
         """Update the statistics with numbers.

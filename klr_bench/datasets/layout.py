@@ -102,6 +102,8 @@ def layout_of(
     if not sample:
         fail(f"{path}: no rows.")
     best = max(DELIMITERS, key=lambda candidate: _consistency(sample, candidate))
+    if names is not None and sample[0].strip().strip('"') in names:
+        best = "\t"  # of a single column
     delimiter = declared[1].replace("\\t", "\t") if declared else best
     n_titles = _count_titles(raw, delimiter)
     sample = [*filter(str.strip, raw[n_titles:])][:SAMPLE]
@@ -143,7 +145,7 @@ def _count_titles(lines: Sequence[str], delimiter: str) -> int:
     for line, fields in rows:  # a row may have several lines
         filled = [field for field in fields if field]
         is_value = len(filled) > 1 or (filled and parse_number(filled[0]) is not None) or delimiter == " "
-        is_name = filled and (n_fields < 2 or (n_fields == 2 and (len(fields) > 1 or " " not in filled[0])))
+        is_name = filled and (n_fields < 2 or (n_fields == 2 and " " not in filled[0]))
         if is_value or is_name or line > MOST_TITLES:
             n_titles = line - 1
             break
@@ -251,7 +253,8 @@ def _is_header(first: Sequence[str], below: Sequence[Sequence[str]], label_colum
     repeat, label_above = len(set(labels)) < len(labels), above.pop(position)
     values = {value for text, column in zip(texts, columns, strict=True) if not text for value in column}
     years = all(map(YEAR.fullmatch, names)) and not any(map(YEAR.fullmatch, values))
-    counting = len(names) > 3 and all(int(after) == int(before) + 1 for before, after in pairwise(names))
+    consecutive = all(int(after) == int(before) + 1 for before, after in pairwise(names))
+    counting = consecutive and (len(names) > 3 or (label_above and names[:2] == ["0", "1"]))
     return (repeat and any(above)) or ((years or counting) and (repeat or label_above))
 
 
@@ -275,11 +278,12 @@ def fields_of(lines: Iterator[str], delimiter: str, first: int = 1) -> Iterator[
     `first` is the number of the first line.  Raises csv.Error, and OpenQuoteError if the lines end inside a quoted
     field.
     """
-    at_end, begin = False, first
+    at_end, begin, last = False, first, ""
 
     def tracked_lines() -> Iterator[str]:
-        nonlocal at_end
+        nonlocal at_end, last
         for line in lines:
+            last = line
             yield line.strip() + "\n" if delimiter == " " else line
         at_end = True
 
@@ -289,7 +293,7 @@ def fields_of(lines: Iterator[str], delimiter: str, first: int = 1) -> Iterator[
             if at_end:  # a quoted field in the last row is not closed
                 break
             stripped = [field.strip() for field in fields]
-            if any(stripped) or len(stripped) > 1:
+            if any(stripped) or len(stripped) > 1 or (stripped and '"' in last):
                 yield begin, stripped
             begin = first + reader.line_num
         else:

@@ -177,7 +177,7 @@ def _of_training_rows(treated: Treated, codes: NDArray[np.intp], groups: NDArray
     if not treated.column.classes:
         return treated.features
     shares = np.empty((len(codes), treated.column.width))
-    for train, valid in _folds(codes, groups):
+    for train, valid in _folds(codes, groups) or _folds(codes, None):  # the rows may be of one group
         shares[valid] = _shares(treated.at(train), codes[train], treated.features[valid])
     return shares
 
@@ -198,6 +198,9 @@ def _encoded(treated: Treated, codes: NDArray[np.intp], groups: NDArray[Any] | N
 
 def _folds(codes: NDArray[np.intp], groups: NDArray[Any] | None) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
     n_folds = max(min(N_FOLDS, np.unique(codes, return_counts=True)[1].min()), 2)
+    n_folds = n_folds if groups is None else min(n_folds, len(np.unique(groups)))
+    if n_folds < 2:
+        return []
     splitter = (StratifiedKFold if groups is None else StratifiedGroupKFold)(n_folds, shuffle=True, random_state=0)
     folds = splitter.split(codes, codes, groups)
     return [(train, valid) for train, valid in folds if len(train) and len(valid)]

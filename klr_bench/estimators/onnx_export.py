@@ -144,7 +144,11 @@ def _add_classifier(graph, model, rows):
     if has_leaves:
         f = _average(graph, expansion, rows)
     else:
-        f = _expansion(graph, kernel, expansion.support_vectors_, np.atleast_2d(expansion.dual_coef_), rows)
+        coef = np.atleast_2d(expansion.dual_coef_)
+        if len(coef) != len(model.classes_) > 2:
+            message = f"to_onnx: expected a model of all {len(model.classes_)} classes, got some of them."
+            raise ValueError(message)
+        f = _expansion(graph, kernel, expansion.support_vectors_, coef, rows)
         if np.any(intercept := getattr(expansion, "intercept_", 0.0)):
             f = node("Add", f, constant(np.atleast_1d(intercept)))
     temperature = None  # of a softmax

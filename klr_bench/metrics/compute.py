@@ -27,7 +27,7 @@ def error_rate(predictions: Predictions) -> float:
 def balanced_accuracy(predictions: Predictions) -> float:
     """Return the mean recall of all classes that occur among the true labels."""
     is_correct, y = predictions.predicted == predictions.y, predictions.y
-    recalls = [float(is_correct[y == label].mean()) for label in predictions.classes if (y == label).any()]
+    recalls = [float(is_correct[y == label].mean()) for label in sorted({*y.tolist()})]
     return sum(recalls) / len(recalls)
 
 
@@ -36,7 +36,8 @@ def f1(predictions: Predictions) -> float:
 
     The score 2 tp / (2 tp + fp + fn) is 0 if all three counts are 0.
     """
-    labels = predictions.classes if len(predictions.classes) > 2 else predictions.classes[1:]
+    labels = sorted({*predictions.classes.tolist(), *predictions.y.tolist()})
+    labels = labels if len(labels) > 2 else labels[1:]
     pairs = [(predictions.predicted == label, predictions.y == label) for label in labels]
     counts = [(int((predicted & actual).sum()), int(predicted.sum() + actual.sum())) for predicted, actual in pairs]
     return sum(2 * tp / total if total else 0.0 for tp, total in counts) / len(labels)
@@ -53,14 +54,10 @@ def brier(predictions: Predictions) -> float | None:
 
     It is the mean of (P(+1|x) - [y = +1])^2, and with more than two classes the mean of sum_k (P(k|x) - [y = k])^2.
     """
-    probabilities = predictions.probabilities
-    if probabilities is None:
+    if predictions.probabilities is None:
         return None
-    if len(predictions.classes) > 2:
-        return float(((probabilities - predictions.truth) ** 2).sum(axis=1).mean())
-    from sklearn.metrics import brier_score_loss
-
-    return float(brier_score_loss(predictions.truth[:, 1], probabilities[:, 1]))
+    errors = (predictions.probabilities - predictions.truth) ** 2
+    return float((errors.sum(axis=1) if len(predictions.classes) > 2 else errors[:, 1]).mean())
 
 
 def ece(predictions: Predictions) -> float | None:

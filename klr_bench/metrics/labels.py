@@ -73,7 +73,7 @@ CATALOG = (
     Metric("coefficient_shift", "Coefficient shift", "", "", "", stored=False),
     Metric("loss_over_bound", "Loss / bound", "", "", "", stored=False),
     Metric("support_over_bound", "Support vectors / bound", "", "", "", stored=False),
-    Metric("n_iter", "Iterations", "count", "lower", "", whole=True, low=0),
+    Metric("n_iter", "Iterations", "count", "lower", whole=True, low=0),
     Metric("objective", "Objective", "", "lower", ""),
     Metric("duality_gap", "Gap", "small", "lower", ""),
     # Sums, over the training rows, of the logistic loss and its upper bound h before the learner's update.

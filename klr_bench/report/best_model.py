@@ -109,7 +109,9 @@ def _hydra(value: Any) -> str:
         return f"{{{', '.join(f'{key}: {_hydra(entry)}' for key, entry in value.items())}}}"
     if isinstance(value, list):
         return f"[{','.join(map(_hydra, value))}]"
-    return {True: "true", False: "false", None: "null"}.get(value, str(value)) if type(value) is not str else value
+    if isinstance(value, bool) or value is None:  # 1 == True, also as a key
+        return {True: "true", False: "false", None: "null"}[value]
+    return str(value)
 
 
 def _python(data: DataConfig, target: str, arguments: Parameters) -> str:

@@ -92,7 +92,8 @@ def _best(table: Table) -> Iterator[tuple[str, list[str], str]]:
         metric = next((candidate for candidate in block.metrics if candidate.name in block.marks), None)
         if metric is None or len(block.lines) == 1:
             continue
-        marks = block.marks[metric.name].lines
+        of_metric = block.marks[metric.name]
+        marks = of_metric.lines
         best, alike = (
             [line for line in block.lines if line.column in marks and marks[line.column].place == place]
             for place in ("best", "alike")
@@ -102,4 +103,6 @@ def _best(table: Table) -> Iterator[tuple[str, list[str], str]]:
         sentence = f"{_word([block])} on {block.label}, {title}: {names}, {value}"
         if alike:
             sentence += f"; not significantly different: {join_names([*map(line_label, alike)], most=3)}"
+        elif of_metric.no_power or all(mark.p is None for mark in marks.values()):
+            sentence += "; differences were not tested"
         yield title, [*dict.fromkeys(line.algorithm_label for line in best)], f"{sentence}."

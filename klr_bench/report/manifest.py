@@ -22,7 +22,7 @@ from klr_bench.printing import shortened
 from klr_bench.results.record import SCHEMA_VERSION
 from klr_bench.results.store import refuse_newer
 from klr_bench.results.variants import Variant
-from klr_bench.yaml_file import read_yaml
+from klr_bench.yaml_file import LARGE, read_yaml
 
 Column = tuple[str, Variant]
 """A method: an algorithm and its variant."""
@@ -150,7 +150,7 @@ def read_manifest(folder: Path) -> Manifest:
     Raises KlrBenchError for an unknown key or an invalid value.
     """
     path = folder / "manifest.yaml"
-    content = read_yaml(path)
+    content = read_yaml(path, LARGE)
     refuse_newer(content, path)
     with error_context(path, AGAIN):
         manifest = parse(Manifest, content)

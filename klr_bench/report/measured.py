@@ -94,20 +94,22 @@ class Entry:
     """True if the value was measured under the same conditions as the experiment's other times."""
     values: Mapping[Hashable, float] = field(default_factory=dict, compare=False)
     """The values by split, if they are known."""
+    ratio: float = 0.0
+    """n_test / n_train if each repeat splits the same set again, infinite if unknown; 0 for times and other splits."""
 
     @classmethod
-    def of(cls, values: Iterable[float] | Mapping[Hashable, float], *, alike: bool = True) -> Entry:
+    def of(cls, values: Iterable[float] | Mapping[Hashable, float], *, alike: bool = True, ratio: float = 0.0) -> Entry:
         """Return the mean and standard deviation of the given values, ignoring NaN."""
         by_split = values if isinstance(values, Mapping) else dict(enumerate(values))
         by_split = {split: value for split, value in by_split.items() if not math.isnan(value)}
         numbers = np.array([*by_split.values()])
         if not numbers.size:
-            return cls(0, None, None, alike)
+            return cls(0, None, None, alike, ratio=ratio)
         spread = numbers.size > 1 and np.isfinite(numbers).all()
         if spread and np.ptp(numbers) == 0:  # rounding would give equal values a small deviation
-            return cls(numbers.size, float(numbers[0]), 0.0, alike, by_split)
+            return cls(numbers.size, float(numbers[0]), 0.0, alike, by_split, ratio)
         std = float(numbers.std(ddof=1)) if spread else None
-        return cls(numbers.size, float(numbers.mean()), std, alike, by_split)
+        return cls(numbers.size, float(numbers.mean()), std, alike, by_split, ratio)
 
 
 class Failures(NamedTuple):
@@ -220,7 +222,9 @@ def _methods(
     machine: Machine,
     presentations: Mapping[str, Presentation],
 ) -> list[Method]:
-    requested = manifest.columns(dataset) if dataset in manifest.config.datasets else []
+    configured = manifest.configured_name(dataset)
+    requested = manifest.columns(configured) if configured in manifest.config.datasets else []
+    is_resampled = manifest.resampled(dataset) is not False
     methods = []
     for column in sorted({*groups, *requested}, key=manifest.order):
         algorithm, variant = column
@@ -230,12 +234,14 @@ def _methods(
         n_repeats = max(len(rows), manifest.config.repeats if column in requested else 0)
         conditions = conditions_of(counting)
         alike = conditions.alike(Conditions(frozenset({machine})))
+        ratio = max(map(split_ratio, counting), default=0.0) if is_resampled else 0.0
         entries, splits = {}, [split_of(row) for row in counting]
         for name, metric in manifest.metrics.items():
             values = {split: row.get(name, math.nan) for split, row in zip(splits, counting, strict=True)}
             if metric.compares:
                 values = _differences_from_baseline(groups, column, metric, manifest.config.against.get(name, {}))
-            entries[name] = Entry.of(values, alike=name not in TIMES or alike)
+            is_time = name in TIMES
+            entries[name] = Entry.of(values, alike=alike or not is_time, ratio=0.0 if is_time else ratio)
         method = Method(
             algorithm,
             presentations[algorithm],
@@ -256,6 +262,12 @@ def _methods(
 def split_of(row: Mapping[Hashable, Any]) -> Hashable:
     """Return the repeat, seed and numbers of rows, which identify a split of a data set."""
     return tuple(str(row.get(name, "")) for name in ("repeat", "seed", "n_train", "n_test"))
+
+
+def split_ratio(row: Mapping[Hashable, Any]) -> float:
+    """Return n_test / n_train of a record, or infinity if unknown."""
+    n_train, n_test = (row.get(name, math.nan) for name in ("n_train", "n_test"))
+    return n_test / n_train if n_train > 0 and n_test >= 0 else math.inf
 
 
 def counted(rows: Sequence[Row]) -> list[Row]:

@@ -19,7 +19,7 @@ from scipy import stats
 from klr_bench.metrics.metric import Metric
 from klr_bench.report.labels import pluralize
 from klr_bench.report.manifest import Column
-from klr_bench.report.measured import Groups, Row
+from klr_bench.report.measured import Groups, Row, split_ratio
 from klr_bench.report.statistics.across import DIGITS
 from klr_bench.report.statistics.paired import Array, corrected_interval, correlated_t, holm
 
@@ -124,7 +124,7 @@ def marks(
         lines = {column: mark for part in parts for column, mark in part.lines.items()}
         if lines:
             reasons = (
-                next(filter(None, texts), "")
+                "; ".join(dict.fromkeys(filter(None, texts)))
                 for texts in zip(*((marked.missing, marked.no_power) for marked in parts), strict=True)
             )
             by_metric[metric.name] = Marks(lines, *reasons)
@@ -162,19 +162,13 @@ def _sample(methods: Mapping[Column, Sequence[Row]], name: str, *, resampled: bo
     return Sample(list(methods), values, np.array(ratio))
 
 
-def split_ratio(row: Row) -> float:
-    """Return n_test / n_train of a record, or infinity if unknown."""
-    n_train, n_test = (row.get(name, math.nan) for name in ("n_train", "n_test"))
-    return n_test / n_train if n_train > 0 and n_test >= 0 else math.inf
-
-
 def pairs(sample: Sample, metric: Metric) -> list[Pair]:
     """Compare each pair of methods in a sample."""
     first, second = np.triu_indices(len(sample.columns), 1)
     values_a, values_b = sample.values[first], sample.values[second]
     ratio = np.maximum(sample.ratio[first], sample.ratio[second])
     with np.errstate(invalid="ignore", over="ignore"):
-        differences = np.where(np.isinf(values_a) | np.isinf(values_b), np.inf, values_a - values_b)
+        differences = np.where(np.isinf(values_a) & np.isinf(values_b), np.inf, values_a - values_b)
     n, mean, *interval = corrected_interval(differences, ratio, LEVEL)
     low, high, p = (np.where(n < LEAST_REPEATS, np.nan, values) for values in interval)
     sign = 1 if metric.better == "higher" else -1
@@ -210,13 +204,14 @@ def _marks(sample: Sample, metric: Metric) -> Marks:
         place: Literal["best", "alike", ""] = "alike" if pair.p_holm >= 1 - LEVEL and needed <= MOST_DEVIATIONS else ""
         finite = [value if math.isfinite(value) else None for value in numbers]
         by_method[other] = Mark("best" if is_best[other] else place, pair.n, *finite)
-    if not reasons and needed > MOST_DEVIATIONS:
-        return Marks(by_method, no_power=f"{len(all_pairs):,} pairs of methods, {pluralize(all_pairs[0].n, 'repeat')}")
-    if not reasons:
-        return Marks(by_method)
-    ((reason, _),) = Counter(reasons).most_common(1)
-    n_others = len(means) - 1
-    return Marks(by_method, reason if len(reasons) == n_others else f"{len(reasons)} of {n_others} methods ({reason})")
+    n_others, missing, no_power = len(means) - 1, "", ""
+    if needed > MOST_DEVIATIONS and len(reasons) < n_others:
+        n = max(pair.n for pair in all_pairs)
+        no_power = f"{len(all_pairs):,} pairs of methods, {pluralize(n, 'repeat')}"
+    if reasons:
+        ((reason, _),) = Counter(reasons).most_common(1)
+        missing = reason if len(reasons) == n_others else f"{len(reasons)} of {n_others} methods ({reason})"
+    return Marks(by_method, missing, no_power)
 
 
 def _needed_deviations(sample: Sample, compared: Sequence[Pair]) -> float:

@@ -190,6 +190,7 @@ def _imports(tree: ast.AST, package: str) -> Iterator[str]:
             yield from (name for name in _parents(module) if name.partition(".")[0] != PACKAGE)
             yield from ([module] if module.startswith(f"{PACKAGE}.") else [])
             yield from (_defining_module(f"{module}.{alias.name}") for alias in node.names)
+            yield from PUBLIC.values() if module == PACKAGE and node.names[0].name == "*" else ()
         elif isinstance(node, ast.Attribute) and node.attr in PUBLIC and getattr(node.value, "id", "") != "self":
             yield PUBLIC[node.attr]  # klr_bench.OSKL
 
@@ -203,4 +204,5 @@ def _code(tree: ast.AST) -> str:
         elif isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) == "Metric":
             node.args = [argument for position, argument in enumerate(node.args) if position not in LABEL_POSITIONS]
             node.keywords = [keyword for keyword in node.keywords if keyword.arg not in LABELS]
-    return ast.dump(tree)
+    options = {"show_empty": True} if sys.version_info >= (3, 13) else {}  # the text of Python 3.11
+    return ast.dump(tree, **options).replace(", type_params=[]", "")

@@ -194,6 +194,11 @@ class CellFile:
                 continue
             failed = replace(self.record, status="error", message=message, metrics={})
             return CellFile(failed, self.config_hash, self.created)
+        if parse_cell(cell.content(), self.record.key) is None:
+            message = (
+                "checkpoints or bins of the fit cannot be stored: t must be a whole number, and probabilities <= 1"
+            )
+            return CellFile(replace(self.record, status="error", message=message), self.config_hash, self.created)
         return cell
 
 
@@ -208,5 +213,5 @@ def parse_cell(content: Any, key: str) -> CellFile | None:
     try:
         cell = CELL.validate_python(content)
         return cell if content["schema_version"] == SCHEMA_VERSION and cell.record.key == key else None
-    except (KeyError, TypeError, ValueError, AttributeError):
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
         return None

@@ -42,7 +42,7 @@ from klr_bench.results.record import (
 )
 from klr_bench.results.row_cache import Row, csv_text, make_row, read_index, write_index
 from klr_bench.results.variants import Variant, variant_text
-from klr_bench.yaml_file import read_yaml
+from klr_bench.yaml_file import LARGE, read_yaml
 
 T = TypeVar("T")
 
@@ -232,7 +232,7 @@ class Store:
         """
         path = self.folder / "manifest.yaml"
         try:
-            content = read_yaml(path)
+            content = read_yaml(path, LARGE)
         except KlrBenchError:
             return {}
         refuse_newer(content, path)

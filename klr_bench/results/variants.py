@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping
 from functools import cache, cached_property
 from typing import Any
 
+from klr_bench.yaml_file import LARGEST_WHOLE
+
 VariantOrder = tuple[tuple[str, bool, float, str], ...]
 
 
@@ -66,7 +68,9 @@ def is_variant(values: Any) -> bool:
 def _is_plain(value: Any) -> bool:
     if isinstance(value, str):
         return value.isprintable()
-    return value is None or (isinstance(value, int | float) and not math.isnan(value))
+    if isinstance(value, int):
+        return abs(value) <= LARGEST_WHOLE
+    return value is None or (isinstance(value, float) and not math.isnan(value))
 
 
 def method_name(dataset: str, algorithm: str, variant: str) -> str:

@@ -24,7 +24,7 @@ from klr_bench.datasets import Dataset, default_cache
 from klr_bench.datasets.catalog import progress
 from klr_bench.datasets.dataset import Streamed
 from klr_bench.datasets.splits import scaling
-from klr_bench.errors import KlrBenchError
+from klr_bench.errors import KlrBenchError, fail
 from klr_bench.metrics.labels import user_metrics
 from klr_bench.printing import shortened, warn, warning_lines
 from klr_bench.results.keys import forget_edited
@@ -109,7 +109,10 @@ def run(
     cache = (Path(config.data.cache) if config.data.cache else default_cache()).absolute()
     folder = (Path(config.results_dir) / config.name).absolute()
     check_named(config)
-    user_metrics(config.metrics or (), config_files.folders())  # refuses an invalid file of the user
+    score = config.selection.score
+    of_user = user_metrics([*(config.metrics or ()), score], config_files.folders())  # refuses an invalid file
+    if score in of_user and not of_user[score].better:
+        fail(f"selection.score={score}: expected a metric with better='higher' or 'lower' in its file, got none.")
     with progress(PlainConsole(quiet=True) if quiet else console) as report:
         planned = plan_cells(config, cache, construct=not dry_run, progress=report)
     cells = select_shard(planned, config.shard)
@@ -308,9 +311,13 @@ class _Run:
         self.progress.end(item, failed)
 
     def _store(self, item: Cell, result: CellFile) -> None:
-        """Save the result of a cell, and rebuild the tables from time to time."""
+        """Save the result of a cell, and rebuild the tables from time to time.
+
+        A failure does not replace a finished cell, which another run in the same folder may have written.
+        """
         result = result.checked()
-        self.store.write_cell(result)
+        if result.record.status in FINISHED or not self.store.finished(item.key):
+            self.store.write_cell(result)
         if result.record.status in FINISHED:
             remove_state(self.store.folder, item.key)
             self.outcome.n_computed += 1

@@ -22,6 +22,7 @@ from klr_bench import protocols
 from klr_bench.config.splitting import Stream
 from klr_bench.datasets.preprocessing import Scaling, scaling_by
 from klr_bench.datasets.splits import scaling as scaling_kind
+from klr_bench.errors import fail
 from klr_bench.instantiate import EstimatorSpec
 from klr_bench.metrics.clock import peak_memory_mb, reset_peak_memory
 from klr_bench.metrics.predictions import Predictions, predict
@@ -212,6 +213,11 @@ def run_stream(cell: Cell, chosen: EstimatorSpec, folder: Path) -> CellFile:
                 cell.source.check_unchanged()
                 progress.save(path, cell.key)
         cell.source.check_unchanged()
+        if not progress.whole.n and not timed_out:
+            fail(
+                f"{cell.source.name}: expected more than split.chunk={split.chunk:,} rows, got {progress.n_rows:,}, so "
+                f"that no row could be tested. Set datasets.{cell.source.stem}.split.chunk to a smaller number."
+            )
         # A last window with fewer rows is left out, because its metrics would be noisy.
         if progress.window.n >= split.window / 2 or not progress.points:
             progress.close_window()

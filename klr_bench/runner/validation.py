@@ -59,7 +59,7 @@ def check_data(dataset: Dataset, cells: Sequence[Cell]) -> None:
 def check_many_classes(name: str, n_classes: int, cells: Sequence[Cell]) -> None:
     """Raise KlrBenchError if a binary classifier would be fitted to more than two classes."""
     for cell in {cell.algorithm: cell for cell in cells}.values() if n_classes > 2 else ():
-        if not protocols.takes_many_classes(build(cell.candidates[0].chosen)):
+        if not protocols.takes_many_classes(build(substitute_gamma(cell.candidates[0].chosen))):
             fail(
                 f"{cell.algorithm}: supports only two classes, but {name} has {n_classes}. Remove it from "
                 "algorithm=[...], or separate one class from all others (for your own file: data.positive=LABEL)."

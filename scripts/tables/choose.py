@@ -51,7 +51,7 @@ def _large(reference: Path) -> str:
     rows = _peers(reference)
     best = rows.loc[rows.groupby("dataset", sort=False)["accuracy"].idxmax(), "method"].value_counts()
     counts = ", ".join(f"{name} {count}" for name, count in best.items())
-    return f"most accurate on {best.sum()} large data sets: {counts}"
+    return f"highest accuracy on {best.sum()} large test sets: {counts}"
 
 
 def _quick(reference: Path) -> str:
@@ -90,7 +90,9 @@ def _small(reference: Path) -> str:
 def _features(reference: Path) -> str:
     fits = _fits(reference / "sbcw_rcv1", "rcv1_subset", "fgm_converged")
     nearest = min(fits, key=lambda row: abs(row["n_selected"] - ABOUT))
-    return f"RCV1: {100 * nearest['accuracy']:.1f}{NO_BREAK}% with {nearest['n_selected']:.0f} of its features"
+    return (
+        f"Subset of RCV1: {100 * nearest['accuracy']:.1f}{NO_BREAK}% with {nearest['n_selected']:.0f} of its features"
+    )
 
 
 def _texts(reference: Path) -> str:
@@ -98,7 +100,7 @@ def _texts(reference: Path) -> str:
     for name, label in {"oskl_default": "OSKL", "lr_linear": "linear"}.items():
         (row,) = _fits(reference / "defaults", "rcv1_subset", name)
         shown.append(f"{label} {100 * row['accuracy']:.1f}{NO_BREAK}%, log loss {row['log_loss']:.3f}")
-    return f"RCV1: {'; '.join(shown)}"
+    return f"Subset of RCV1: {'; '.join(shown)}"
 
 
 STREAMED = {"budget_oskl": "BudgetOSKL", "fogd": "FOGD"}

@@ -47,7 +47,9 @@ def compared(folder: Path) -> dict[str, str]:
     sentences = [
         against_oskl(measured[measured["method"] == name]) for name in COMPARED if name in {*measured["method"]}
     ]
-    sentences.append(f"With default parameters, the most accurate method here is {'; '.join(winners)}.")
+    sentences.append(
+        f"With default parameters, the method with the highest accuracy on the test rows is {'; '.join(winners)}."
+    )
     return {
         "compared": "\n".join(f"- {sentence}" for sentence in sentences),
         "compared_fits": f"{_compact(measured)}\n\n{' '.join(_notes(data))}",

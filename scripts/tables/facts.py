@@ -21,7 +21,7 @@ REPOSITORY = PROJECT.get("urls", {}).get("Repository", "")
 TABLES = "tables"
 """Experiment on many tables."""
 BOOSTING = {
-    "gradient_boosting": "gradient boosting with its default settings",
+    "gradient_boosting": "scikit-learn's gradient boosting with its default settings",
     "lightgbm_tuned": "LightGBM with settings chosen by cross-validation",
 }
 """Methods that KLR is compared with on these tables."""
@@ -82,8 +82,9 @@ def boosting(reference: Path) -> str:
     usual = records.groupby(["dataset", "algorithm"])[["load"]].median()  # a few busy fits do not change the median
     return (
         f"`KLR()`, which tunes itself, was compared on {len(means)} tables{left_out} with up to "
-        f"{records['n_train'].max():,.0f} training rows. Its log loss is {' and '.join(losses)}{untuned} (geometric "
-        f"mean). It trains for {' and '.join(times)} times as long (median).{busy(usual)}"
+        f"{records['n_train'].max():,.0f} training rows, some of which were seen while it was developed. "
+        f"Its log loss is {' and '.join(losses)}{untuned} (geometric mean). It trains for "
+        f"{' and '.join(times)} times as long (median).{busy(usual)}"
     )
 
 

@@ -248,4 +248,10 @@ def winners(folder: Path) -> dict[str, str]:
         ]
         for name in names
     ]
-    return {"winners": table(["", "median s", "highest accuracy", "lowest log loss"], rows, 4)}
+    grid = table(["", "median s", "highest accuracy", "lowest log loss"], rows, 4)
+    without = [
+        f"{results.manifest.algorithm_label(name)} has no result on {results.manifest.dataset_label(dataset)}."
+        for name in names
+        for dataset in accuracy.index[accuracy[name].isna()]
+    ]
+    return {"winners": "\n\n".join([grid, *filter(None, [" ".join(without)])])}

@@ -13,7 +13,7 @@ from klr_bench.report.papers.claims import FAILS, HOLDS, NOT_JUDGED, UNDECIDED
 from klr_bench.report.papers.reading import paper_files
 from klr_bench.report.papers.reproduction import Reproduction
 from klr_bench.report.papers.scoreboard import AS_STATED, HEADLINE, PROTOCOL, apart, counts
-from klr_bench.report.papers.verdicts import CALIBRATED_MARK, Verdict
+from klr_bench.report.papers.verdicts import Verdict
 
 
 def scoreboard(results_dir: Path) -> dict[str, str]:
@@ -42,17 +42,12 @@ def verdicts(results_dir: Path) -> dict[str, str]:
         for grid in numbers_and_claims(papers)[::2]
     ]
     failing = [
-        [
-            claim.claim.says + CALIBRATED_MARK * claim.is_calibrated,
-            f"{names[reproduction.name]}, {claim.claim.where}",
-            claim.count(),
-        ]
+        f"- {names[reproduction.name]}: {claim.sentence()}"
         for reproduction in papers
         for claim in reproduction.claims
         if claim.verdict == FAILS
     ]
-    claims = table(["claim", "source", "comparisons that hold"], failing, 2)
-    return dict(zip(("numbers", "claims", "failing"), [*grids, claims], strict=True))
+    return dict(zip(("numbers", "claims", "failing"), [*grids, "\n".join(failing)], strict=True))
 
 
 @cache

@@ -192,6 +192,39 @@ class Own(LogisticRegression):
 """
 
 
+def test_rows_of_one_column_are_all_predicted() -> None:
+    """A missing value is written as a pair of quotes, and a comma or blank is part of a value."""
+    x = pd.Series(X[:, 0].round(3))
+    for name, values in (("x", x), ("city", np.where(x > 0, "New York", "San Diego, Old Town"))):
+        pd.DataFrame({name: values, "class": CLASS}).to_csv("train.csv", index=False)
+        assert main(["fit", "data.path=train.csv", "output=one.skops", "algorithm=oskl_default"]) == 0
+        new = pd.DataFrame({name: values}).iloc[:3]
+        new.loc[1, name] = None
+        new.to_csv("new.csv", index=False)
+        assert main(["predict", "model=one.skops", "data.path=new.csv", "output=p.csv"]) == 0
+        expected = load_model("one.skops").predict(new.astype(object).where(new.notna(), ""))
+        np.testing.assert_array_equal(pd.read_csv("p.csv")["prediction"], expected)
+
+
+def test_advice_names_the_column_of_the_file(capsys: pytest.CaptureFixture[str]) -> None:
+    weights = [f"{20 + int(x > 0)} {'kg' if i % 2 else 'lb'}" for i, x in enumerate(X[:, 0])]
+    pd.DataFrame({"y": CLASS, "a": X[:, 1], "net weight": weights}).to_csv("train.csv", index=False)
+    words = ["fit", "data.path=train.csv", "data.label=y", "output=m.skops", "algorithm=oskl_default"]
+    assert main(words) == 0
+    printed = capsys.readouterr()
+    assert "data.columns={3: text}" in printed.out + printed.err
+    assert main([*words, "data.columns={3: text}"]) == 0
+
+
+def test_the_positive_class_of_several_leaves_the_notes(capsys: pytest.CaptureFixture[str]) -> None:
+    labels = np.repeat(["Yes", "yes", "No", "NA"], 40)
+    pd.DataFrame({"x": X[:, 0], "y": labels}).to_csv("train.csv", index=False)
+    assert main(["fit", "data.path=train.csv", "data.positive=Yes", "output=m.skops", "algorithm=oskl_default"]) == 0
+    printed = capsys.readouterr()
+    assert "'yes'" in printed.out + printed.err
+    assert "left out: 40 rows" in printed.out
+
+
 @pytest.mark.parametrize(("algorithm", "refused"), [("random_forest", "sklearn.tree._tree.Tree"), ("own", "own.Own")])
 def test_a_classifier_that_cannot_be_stored_is_refused_before_it_is_trained(
     algorithm: str, refused: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -404,5 +437,6 @@ def test_different_first_indices_are_named_on_standard_error(
     )
     assert capsys.readouterr().err.startswith(expected)
     words = ["experiment=stream_own", "algorithm=[fogd]", "data.path=t*.svm", "parallel=serial"]
+    words.append("datasets.stream.split.chunk=50")
     assert main(["run", *words, f"data.cache={tmp_path}/c"]) == 0
     assert capsys.readouterr().err.startswith(expected)

@@ -129,6 +129,27 @@ def test_a_kept_column_may_have_a_comma(column: str) -> None:
     assert pd.read_csv("kept.csv").columns[0] == column
 
 
+@pytest.mark.parametrize("name", ["prediction", "probability_3"])
+def test_a_kept_column_is_no_column_of_the_predictions(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    table = pd.read_csv("train.csv").assign(**{name: 0, f"{name}_date": "today"})
+    table.to_csv("new.csv", index=False)
+    words = ["predict", "model=model.skops", "data.path=new.csv", "output=p.csv"]
+    assert main([*words, f"keep={name}_date"]) == 0
+    assert pd.read_csv("p.csv")[f"{name}_date"].eq("today").all()
+    capsys.readouterr()
+    refused(
+        [*words, f"keep={name}"],
+        f"keep: '{name}' is also a column of the predictions; rename it in {Path.cwd()}/new.csv.",
+        capsys,
+    )
+
+
+def test_a_paper_is_not_reported_against_another_folder(capsys: pytest.CaptureFixture[str]) -> None:
+    for more in ([], ["format=html"]):
+        words = ["report", "paper=zhang2013icml", "results_dir=results,other", *more]
+        refused(words, "paper=zhang2013icml: has no effect with results_dir=results,other; leave it out.", capsys)
+
+
 @pytest.mark.parametrize("columns", ["0", "00", "1", "5", "20", "200"])
 def test_every_width_of_a_terminal_has_a_report(columns: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", columns)

@@ -152,6 +152,7 @@ REFUSED = [
     (["algorithms.oskl.estimator._target_=klr_bench.OSK"], r"_target_: expected .*, got 'klr_bench\.OSK', which ca"),
     (["sweep.oskl.los=[logit]"], r"unknown key 'sweep\.oskl\.los'\. Did you mean 'loss'\?"),
     (["sweep.oskl.G=[true,1]"], r"sweep\.oskl\.G: expected a number, got True"),
+    (["sweep.oskl.loss=['a\tb']"], r"sweep\.oskl\.loss\[0\]: expected printable text or .*, got 'a\\tb'"),
     (["sweep.oskl.G=[1,cv]"], r"sweep\.oskl\.G: .*'cv', but algorithms\.oskl\.grid\.G has no values to choose"),
     (["algorithm=nc", "sweep.oskl.G=[1,2]"], r"sweep\.oskl\.G is given, but algorithm 'oskl' is not selected"),
     (["algorithms.oskl.estimator.G=2", "sweep.oskl.G=[1,2]"], r"estimator\.G and sweep\.oskl\.G are both given"),

@@ -138,7 +138,12 @@ SVMLIGHT = [
 ]
 CSV = [
     *("1,2,a\n", "1 2 3\n", "x1 x2 y\n1 2 3\n", "2024-01-01 12:30:00,1,2\n", "1\n2\n"),
-    *("a,2024-01-01 12:30\n", "y;t\na;3.4.2024 12:30\nb;3.4.2024 12:31\n", 'a|"2024-01-01 12:30"\n'),
+    *(
+        "a,2024-01-01 12:30\n",
+        "y;t\na;3.4.2024 12:30\nb;3.4.2024 12:31\n",
+        "y\tratio\nwin\t3:1\nloss\t0:2\n",
+        'a|"2024-01-01 12:30"\n',
+    ),
 ]
 
 
@@ -386,6 +391,8 @@ HEADERS = [
     ("y,2019,2020", "{label},{i}.5,1{i}", 1),
     ("12 months,5 %,y", "{i},{i}.5,{label}", None),
     ("2021-01-01,2021-02-01,y", "{i},{i}.5,{label}", None),
+    ("0,1,y", "{i}.5,1{i},{label}", None),
+    ("0,1,2,y", "{i}.5,1{i},0,{label}", None),
 ]
 
 
@@ -531,7 +538,8 @@ def test_the_row_numbers_of_pandas_are_no_feature(write: Write, width: int, labe
 
 
 @pytest.mark.parametrize(
-    "titles", [[], ["Customers of 2021"], ["Customers of 2021", "", "a note"], ['"Customers\nof 2021"']]
+    "titles",
+    [[], ["Customers of 2021"], ["Customers of 2021,,"], ["Customers of 2021", "", "a note"], ['"Customers\nof 2021"']],
 )
 @pytest.mark.parametrize("header", ['a,"long\nname",y', '"long\nname",a,y', 'a,b,"long\nlabel, or y"', "a,b,y"])
 @pytest.mark.parametrize("blank", ["", "\n"])
@@ -543,6 +551,12 @@ def test_titles_stand_above_a_header_with_line_breaks(write: Write, titles: list
     arrays = read([write(content)], Reading(table=1))
     assert arrays.X.shape == (40, 2)
     assert ("above the table" in "".join(arrays.said)) == bool(titles)
+
+
+def test_a_title_in_a_workbook_of_two_columns_is_no_header(write: Write) -> None:
+    """Other programs write the empty cell beside it."""
+    path = write("Survey of 2021,\nx,y\n" + "".join(f"{i}.5,{'ab'[i % 2]}\n" for i in range(9)))
+    assert layout_of(path, None).header == ("x", "y")
 
 
 @pytest.mark.parametrize("before", ["# a comment\n", "+1\n", "+1 # none\n", "\n", "#a,b\n"])

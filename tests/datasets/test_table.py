@@ -325,6 +325,21 @@ def test_a_test_file_follows_the_training_file(tmp_path: Path) -> None:
         read(write(tmp_path / "test.csv", other), train=table)
 
 
+def test_a_tenth_of_a_test_file_may_be_unreadable_wherever_it_is(tmp_path: Path) -> None:
+    table = [{"x": i % 97, "class": "ab"[i % 2]} for i in range(5005)]
+    _, _, train = read(write(tmp_path / "train.csv", table))
+    table[-1]["x"] = "unknown"
+    X, _, _ = read(write(tmp_path / "test.csv", table), train=train)
+    assert np.isnan(X[:, 0]).nonzero()[0].tolist() == [5004]
+
+
+def test_three_decimals_may_follow_a_comma_before_a_unit(tmp_path: Path) -> None:
+    rows = [{"x": f'"{i % 9},{100 + i} kg"' if i % 2 else f"{100 + i} kg", "class": "ab"[i % 2]} for i in range(60)]
+    path = write(tmp_path / "mine.csv", rows)
+    X, _, _ = read_table(path, layout_of(path, None), Labels(drop_missing=True), {}, decimal=",")
+    assert X[:2, 0].tolist() == [100, 1.101]
+
+
 def test_columns_with_many_different_values(tmp_path: Path) -> None:
     table = [
         {"day": f"{1 + i % 28}.{1 + i % 12}.{1900 + i // 12}", "text": f"t{i}", "x": i % 7, "code": f"c{i % 300}"}

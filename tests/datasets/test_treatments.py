@@ -187,6 +187,24 @@ def test_groups_stay_together() -> None:
         assert least <= np.corrcoef(shares, y)[0, 1] <= most
 
 
+@pytest.mark.parametrize("n_groups", range(1, 8))
+def test_few_groups_are_enough(n_groups: int) -> None:
+    table, y = with_texts(60, effect=3.0)
+    table["rating"] = np.random.RandomState(0).randint(1, 6, len(table))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        X = TablePreparer().fit_transform(table[:N_TRAIN], y[:N_TRAIN], np.arange(N_TRAIN) % n_groups)
+    assert np.isfinite(X).all()
+
+
+def test_both_zeros_are_one_value() -> None:
+    table, y = nominal(12)
+    table = table - 2.0
+    preparer = TablePreparer().fit(table[:N_TRAIN], y[:N_TRAIN])
+    assert {*preparer.report_["kind"]} == {"text"}
+    np.testing.assert_array_equal(preparer.transform(table.replace(0.0, -0.0)), preparer.transform(table))
+
+
 def test_a_pipeline_with_few_rows_of_a_class_can_be_fitted() -> None:
     table, y = with_texts(60, effect=1.0)
     y[:N_TRAIN] = "no"

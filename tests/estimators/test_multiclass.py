@@ -11,11 +11,13 @@ from sklearn.base import clone
 from sklearn.utils.class_weight import compute_sample_weight
 
 from klr_bench import (
+    AROW,
     BSGD,
     KLR,
     L1KLR,
     OSKL,
     BatchConfidenceWeighted,
+    BudgetOSKL,
     DualCDKLR,
     KernelPegasos,
     KernelPerceptron,
@@ -146,6 +148,18 @@ def test_classes_that_have_not_learned_from_the_same_rows_cannot_go_on(going_on)
     with pytest.raises(ValueError, match="ended before all classes had learned from the same rows; call fit again"):
         learner.partial_fit(X, y)
     learner.fit(X, y).partial_fit(X, y)
+
+
+@pytest.mark.parametrize("learner", [AROW(), BudgetOSKL(budget=20, gamma=0.5, random_state=0)])
+def test_callbacks_of_partial_fit_count_all_rows(learner):
+    X, y = toy()
+    X, y = np.tile(X, (5, 1)), np.tile(y, 5)
+    seen = []
+    model = clone(learner).partial_fit(X, y, callback=lambda _, t: seen.append(t))
+    assert seen[-1] == len(y)
+    model.partial_fit(X, y, callback=lambda _, t: seen.append(t))
+    assert seen == sorted(seen)
+    assert seen[-1] == 2 * len(y)
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])

@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.utils._param_validation import InvalidParameterError
 
-from klr_bench import KLR, OSKL, PartitionedKLR, to_onnx
+from klr_bench import BSGD, KLR, OSKL, PartitionedKLR, to_onnx
 from klr_bench.estimators import onnx_export
 from klr_bench.estimators.batch import comparison, klr, partitioned
 from klr_bench.estimators.batch.leaf_models import LeafModels
@@ -64,6 +64,20 @@ def test_predictions_of_kernel_expansions_agree_and_others_are_refused(name, ker
     else:
         decision = model.decision_function(X).reshape(90, -1)
         np.testing.assert_allclose(found["decision"], decision, rtol=0, atol=1e-5 * np.abs(decision).max())
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix])
+def test_a_value_far_from_the_median_counts_as_the_limit(layout):
+    rows, y = np.random.RandomState(1).standard_normal((201, 2)), np.arange(201) % 2
+    rows[0] = 1e9
+    median = np.median(rows, axis=0)
+    deviation = [
+        np.median(np.abs(column - center)[column != center]) for column, center in zip(rows.T, median, strict=True)
+    ]
+    model = KLR(max_rounds=0, random_state=0).fit(layout(rows), y)
+    np.testing.assert_allclose(model.limits_, [median - 10 * np.array(deviation), median + 10 * np.array(deviation)])
+    clipped = KLR(max_rounds=0, random_state=0).fit(layout(np.clip(rows, *model.limits_)), y)
+    np.testing.assert_allclose(model.decision_function(layout(rows)), clipped.decision_function(layout(rows)))
 
 
 def test_constant_features_and_outliers_have_no_effect():
@@ -127,6 +141,13 @@ def test_the_partitions_that_klr_chose_agree(monkeypatch):
     model = KLR(max_rounds=0, cv=cv, random_state=0).fit(rows, np.digitize(np.sin(30 * rows[:, 0]), [-0.3, 0.3]))
     assert isinstance(model.model_, LeafModels)
     np.testing.assert_allclose(predicted(model, rows)["probabilities"], model.predict_proba(rows), rtol=0, atol=1e-5)
+
+
+def test_a_model_of_some_classes_is_refused():
+    X, y = np.random.RandomState(0).rand(600, 3), np.arange(600) % 3
+    model = BSGD(20, loss="logit", lam=0.01, random_state=0).fit(X, y, callback=lambda *_: True)
+    with pytest.raises(ValueError, match="a model of all 3 classes, got some of them"):
+        to_onnx(model)
 
 
 def test_a_model_that_is_too_large_is_refused(monkeypatch):

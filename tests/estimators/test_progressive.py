@@ -70,3 +70,6 @@ def test_what_has_no_such_scores():
             clone(learner).partial_fit_scores(X, three)
     with pytest.raises(ValueError, match="give each class a positive weight"):
         AROW(class_weight={"no": 0.0}).partial_fit_scores(X, y)
+    only = y == "no"
+    with pytest.raises(ValueError, match="positive weight"):
+        AROW(class_weight={"no": 0.0}).partial_fit(X, y).partial_fit_scores(X[only], y[only])

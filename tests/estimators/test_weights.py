@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.class_weight import compute_sample_weight
 
 import klr_bench as klr
@@ -41,6 +42,20 @@ OTHERS = [
     klr.PrototypeKLR(4, learn_prototypes=False, learn_width=False, random_state=0),
     klr.PrototypeKLR(4, loss="squared_hinge", solver="lbfgs", random_state=0),
 ]
+
+
+@pytest.mark.parametrize(
+    "learner", [klr.NystroemKLR(1e-3, n_centers=20, random_state=0), klr.ImportVectorMachine(1e-3)]
+)
+def test_a_row_of_weight_0_is_no_center_of_a_precomputed_kernel(learner):
+    X, y = toy(n=150, d=4)
+    kernel, weights = rbf_kernel(X, gamma=0.5), np.repeat([0.0, 1.0], [110, 40])
+    learner = clone(learner).set_params(kernel="precomputed")
+    weighted = clone(learner).fit(kernel, y, weights)
+    alone = clone(learner).fit(kernel[110:, 110:], y[110:])
+    assert weighted.n_support_ == alone.n_support_
+    f = [model.decision_function(rows) for model, rows in ((weighted, kernel), (alone, kernel[:, 110:]))]
+    np.testing.assert_allclose(*f, rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix], ids=["dense", "csr"])

@@ -15,7 +15,7 @@ from klr_bench.errors import KlrBenchError
 from klr_bench.metrics.clock import Clock
 from klr_bench.metrics.labels import METRICS, find_metric, metric_files, user_metrics
 from klr_bench.metrics.metric import Metric
-from klr_bench.metrics.predictions import from_decision, reliability
+from klr_bench.metrics.predictions import Predictions, from_decision, reliability
 from klr_bench.metrics.quality import at_checkpoint, fitted, measure
 from tests.estimators.one_pass import KernelPegasos, NonConservativeKLR
 
@@ -96,6 +96,9 @@ def test_metrics_of_rare_classes_by_hand():
     found = {name: METRICS[name].of(from_decision(y, decision, logistic=True)) for name in ("balanced_accuracy", "f1")}
     assert found == pytest.approx({"balanced_accuracy": (1 + 4 / 5) / 2, "f1": 2 / 3})
     assert METRICS["average_precision"].of(from_decision(y, decision, logistic=True)) == 0.5
+    of_three = Predictions(np.array([0, 1, 2, 2]), np.array([0, 1]), lambda n: np.array([0, 1, 0, 1])[:n])
+    found = {name: METRICS[name].of(of_three) for name in ("balanced_accuracy", "f1")}
+    assert found == pytest.approx({"balanced_accuracy": 2 / 3, "f1": (2 / 3 + 2 / 3) / 3})
     nobody = from_decision(-np.ones(6), -np.ones(6), logistic=True)
     assert METRICS["f1"].of(nobody) == 0, "no positive row, and none predicted"
 

@@ -8,9 +8,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 
 from klr_bench import load_model
 from klr_bench.cli import main
+from klr_bench.report.best_model import _hydra
 from klr_bench.report.load import read_results
 from klr_bench.report.table import results_table
 from klr_bench.results.variants import Variant
@@ -96,6 +98,12 @@ def test_the_best_method_is_marked_in_the_table_or_the_sentence_says_why(
     (name,) = re.findall(r"algorithm=(\w+)", command.text)
     marks = [of_metric.lines.get((name, Variant())) for of_metric in built.blocks[0].marks.values()]
     assert "best" in [mark.place for mark in marks if mark]
+
+
+@pytest.mark.parametrize("value", [True, False, None, 1, 0, 1.0, 0.0, "text", [1, True], {"a": 0.0}])
+def test_values_are_those_that_hydra_reads(value: object) -> None:
+    ((_, read),) = yaml.safe_load(f"a: {_hydra(value)}").items()
+    assert (repr(read) == repr(value)) or (isinstance(value, dict | list) and read == value)
 
 
 def test_failed_repeats_do_not_count_as_choices_of_parameters() -> None:

@@ -166,13 +166,21 @@ def test_columns_and_data_sets_that_were_not_run_yet_are_shown(make: Make) -> No
     assert re.search(r"OSKL G=10 +0/3 +- +- +- ", text)
     assert "0 of 3 repeats ok; 3 not run so far" in text
     assert "No results yet: adult." in text
+    assert len(re.findall(r"OSKL G=10 +0/3", text)) == 2, "the user's own file has another name in records"
     assert [block.label for block in table(folder).blocks] == ["MAGIC", "mine-abc123"]
+
+
+def test_deviations_of_fits_that_a_time_limit_ended_are_explained(make: Make) -> None:
+    ended = [row("nc", "", n, status="timeout") for n in range(3)]
+    sentences = caption(table(make(ended, only=True, algorithms={"nc": {}}, **ALONE)))
+    assert sentences[0].startswith("Mean ± standard deviation")
 
 
 def test_a_table_where_all_failed(make: Make) -> None:
     failed = [row("nc", "", 0, status="error", accuracy=None, sparsity=None, n_support=None, fit_time_s=None)]
     folder = make(failed, only=True, algorithms={"nc": {}}, repeats=1, **ALONE)
     assert re.search(r"nc +0/1", shown(folder))
+    assert "No repeat has a value." in caption(table(folder))
     assert report(folder, console=quiet(), formats=["csv"]) == [folder / "report" / "table.csv"]
 
 

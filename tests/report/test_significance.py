@@ -121,11 +121,9 @@ def test_means_that_differ_by_rounding_are_equal(tmp_path: Path) -> None:
     assert np.mean(one) != np.mean(other)
     built = table(folder_of(tmp_path, rows({"nc": one, "oskl": other, "margin": [0.1, 0.1, 0.2]})))
     assert [name for name, place in places(built).items() if place == "best"] == ["nc", "oskl"]
-    names = [*ACCURACIES]
     values = {
         f"set{i}": np.array([one if i % 2 else other, other if i % 2 else one, [0.1, 0.1, 0.2]]) for i in range(7)
     }
-    assert len(names) == 3
     built = table_of(tmp_path / "more", values)
     result = over_data_sets(built, built.metrics["accuracy"])
     assert sorted(result.ranks) == [1.5, 1.5, 3.0]
@@ -167,6 +165,35 @@ def test_no_method_is_alike_where_the_test_has_no_power(tmp_path: Path, n_method
     (of_metric,) = built.blocks[0].marks.values()
     assert ("alike" in {mark.place for mark in of_metric.lines.values()}) == is_marked
     assert any(line.startswith("No † on Moons: with") for line in caption(built)) != is_marked
+
+
+def test_no_power_and_what_cannot_be_compared_are_both_said(tmp_path: Path) -> None:
+    of_methods = {
+        name: [0.9 - 0.01 * n, 0.91, 0.89] for n, name in enumerate(["nc", "margin", "oskl", "pegasos", "pcd"])
+    }
+    of_methods["pcd"][1] = math.nan  # a repeat that failed
+    built = table(folder_of(tmp_path, rows(of_methods), repeats=3))
+    assert {*places(built).values()} == {"best", ""}
+    sentences = caption(built)
+    assert any("1 of 4 methods (2 repeats in common" in sentence for sentence in sentences)
+    assert any(sentence.startswith("No † on Moons: with 10 pairs of methods, 3 repeats") for sentence in sentences)
+    assert not any("not significantly different" in sentence for sentence in sentences)
+
+
+def test_reasons_of_one_column_do_not_explain_the_marks_of_another(tmp_path: Path) -> None:
+    names = ["nc", "margin", "oskl", "pegasos", "pcd"]
+    records = [
+        row
+        for lam, some in (("lam=0.5", names), ("lam=0.2", names[:3]))
+        for row in rows({name: np.roll([0.9, 0.91, 0.89], n) - 0.001 * n for n, name in enumerate(some)}, lam=lam)
+    ]
+    by_lam = parse(Paper, PAPER | {"tables": {"1": {"title": "Results", "columns": "lam"}}})
+    built = build(
+        measure(read_results(folder_of(tmp_path, records, repeats=3))), [Source("a paper", by_lam, [], ["1"])]
+    )
+    places = {(column[1]["lam"], mark.place) for column, mark in built.blocks[0].marks["accuracy"].lines.items()}
+    assert places == {(0.5, "best"), (0.5, ""), (0.2, "best"), (0.2, "alike")}
+    assert any("not significantly different" in sentence for sentence in caption(built))
 
 
 def test_a_constant_predictor_is_not_the_best(tmp_path: Path) -> None:

@@ -121,7 +121,7 @@ def test_the_sentence_on_gradient_boosting_is_that_of_the_records(klr: float, bo
     sentence = sys.modules["facts"].boosting(tmp_path)
     loss = np.prod([(klr + n / 100) / (boosting + n / 100) for n in range(5)]) ** 0.2
     assert "was compared on 5 tables (of 6; on the others, a fit failed) with up to 20 training rows" in sentence
-    assert f"Its log loss is {loss:.2f} times that of gradient boosting with its default settings" in sentence
+    assert f"Its log loss is {loss:.2f} times that of scikit-learn's gradient boosting with its default" in sentence
     assert f"trains for {klr / boosting:.2g} times as long" in sentence
 
 

@@ -61,6 +61,12 @@ NESTED = ("def fit():\n    import beside", "try:\n    import beside\nexcept Impo
 RELATIVE = ("from . import beside", "from .beside import x", "from .. import other", "from ..other import y")
 
 
+def test_the_text_of_code_is_that_of_python_3_11(write):
+    tree = keys.ast.parse("def f():\n    return g()")
+    call = "Call(func=Name(id='g', ctx=Load()), args=[], keywords=[])"
+    assert keys._code(tree).endswith(f"body=[Return(value={call})], decorator_list=[])], type_ignores=[])")
+
+
 @pytest.mark.parametrize("statement", [*IMPORTS, *NESTED, *RELATIVE])
 def test_source_hash_follows_imports_of_user_modules(write, statement):
     package = "top/inner/" if statement in RELATIVE else ""
@@ -81,6 +87,7 @@ def test_source_hash_follows_imports_of_user_modules(write, statement):
     [
         ("from klr_bench import OSKL", "OSKL", False),
         ("import klr_bench\nbase = klr_bench.OSKL", "OSKL", False),
+        ("from klr_bench import *\nbase = ImportVectorMachine", "ImportVectorMachine", False),
         ("class Learner:\n    def fit(self):\n        return self.stream", "stream", True),
     ],
 )

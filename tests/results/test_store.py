@@ -28,7 +28,7 @@ from klr_bench.files import read_checked_json, read_json, read_regular, write_at
 from klr_bench.metrics.labels import METRICS
 from klr_bench.report.load import load_results, read_results
 from klr_bench.results import store as store_module
-from klr_bench.results.record import COLUMNS, SCHEMA_VERSION, TRACE_COLUMNS, CellFile, Record
+from klr_bench.results.record import COLUMNS, SCHEMA_VERSION, TRACE_COLUMNS, CellFile, Record, parse_cell
 from klr_bench.results.store import Store, Summary
 from klr_bench.results.variants import Variant, method_name, read_variant
 from tests.conftest import needs_proc
@@ -94,6 +94,21 @@ def test_numpy_scalars_become_numbers(tmp_path: Path) -> None:
     write(Store(tmp_path), CellFile(record(**numbers), "c", 1.0).checked().record)
     (cell,), _ = Store(tmp_path).load()
     assert cell.record == record(accuracy=0.5, n_support=3, params={"R": 10.0})
+
+
+@pytest.mark.parametrize(("checkpoints", "bins"), [([(0.5, 1.0, "accuracy", 0.5)], []), ([], [(0, 5, 1.00005, 0.2)])])
+def test_a_fit_whose_cell_could_not_be_read_has_failed(checkpoints: Any, bins: Any) -> None:
+    cell = CellFile(record(), "c", 1.0, checkpoints, bins).checked()
+    assert cell.record.status == "error"
+    assert "cannot be stored" in cell.record.message
+    assert parse_cell(cell.content(), cell.record.key) is not None
+
+
+def test_manifests_may_be_large(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    configurations = {f"method {n}": "0" * 16 for n in range(30_000)}
+    store.write_manifest({"configurations": configurations})
+    assert store.read_manifest()["configurations"] == configurations
 
 
 def test_failed_cells_are_not_finished(tmp_path: Path) -> None:
@@ -206,7 +221,10 @@ BAD_NAMES = ("../x", ".x", "a/b", "a\x1b", "a\n", "\ud800", "")
 WRONG = [
     *(("record", {name: value}) for name in TEXTS for value in (None, 5, [])),
     *(("record", {name: value}) for name in ("experiment", "dataset", "algorithm") for value in BAD_NAMES),
-    *(("record", {"variant": value}) for value in (None, "G=2", [], {"a\x1b": 1}, {"G": math.nan}, {"G": {}})),
+    *(
+        ("record", {"variant": value})
+        for value in (None, "G=2", [], {"a\x1b": 1}, {"G": math.nan}, {"G": {}}, {"G": 10**400})
+    ),
     *(("record", {"params": value}) for value in (None, "{}", 5, [["G", 2]])),
     *(("record", {name: value}) for name in ("repeat", "seed") for value in ("0", 0.5, True, [], 10**30)),
     *(("record", {"metrics": value}) for value in (None, "{}", [], {"dataset": 1.0}, {"../x": 1.0})),

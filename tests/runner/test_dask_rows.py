@@ -35,12 +35,17 @@ def test_two_workers_give_the_fit_of_one_process_to_the_last_bit(n_classes, mapp
     rows = np.load(tmp_path / "X.npy", mmap_mode="r") if mapped else X
     pids = client.run(os.getpid)
 
+    sent = []
+
     def kill(_, t):
+        if not death or t == 1:
+            sent.append(sum(client.run(n_parts).values()))
         if death and t == 1:
             os.kill(min(pids.values()), signal.SIGKILL)
 
     found = model.set_params(map_rows=dask_rows).fit(rows, y, callback=kill)
     np.testing.assert_array_equal(found.dual_coef_, expected)
+    assert max(sent) > 0
     if death:
         assert min(pids.values()) not in client.run(os.getpid).values()
     assert set(client.run(n_parts).values()) == {0}

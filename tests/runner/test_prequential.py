@@ -334,6 +334,11 @@ def test_errors_in_files_are_messages_of_records(place):
     assert "empty.svm: no rows" in records("empty").message[0]
 
 
+def test_a_stream_of_one_chunk_cannot_be_tested_on(place):
+    assert run(*OSKL, f"{SPLIT}chunk=2500", f"{SPLIT}window=2500") == 1
+    assert "expected more than split.chunk=2,500 rows, got 2,500" in records().message[0]
+
+
 def test_a_time_limit_ends_the_pass(place):
     assert run(*OSKL, "algorithms.budget_oskl.time_limit_s=1e-9") == 0
     (row,) = records().itertuples()

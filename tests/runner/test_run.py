@@ -367,6 +367,24 @@ def test_a_rerun_computes_only_missing_or_forced_cells(done, finished):
         assert (outcome.n_computed, outcome.n_found) == expected
 
 
+def test_a_failure_does_not_replace_the_result_of_another_run(done, monkeypatch):
+    """The other run finishes a cell after this one has begun to compute it."""
+    before = table(done)
+    shutil.move(Path(done.results_dir) / "tiny", done.results_dir + "-of-the-other-run")
+    of_other = Path(done.results_dir + "-of-the-other-run") / "cells"
+
+    cells = Path(done.results_dir) / "tiny" / "cells"
+
+    def fit(cell, *_):
+        cells.mkdir(exist_ok=True)
+        shutil.copy(of_other / f"{cell.key}.json", cells)
+        raise MemoryError
+
+    monkeypatch.setattr(execute, "run_cell", fit)
+    assert run(done)[0].n_failed == 6
+    pd.testing.assert_frame_equal(table(done), before)
+
+
 def test_a_damaged_cell_is_named_and_computed_again(done):
     before = table(done)
     path = sorted((Path(done.results_dir) / "tiny" / "cells").glob("*.json"))[0]

@@ -18,7 +18,9 @@ from klr_bench.metrics.labels import METRICS, SCORES
 from klr_bench.metrics.quality import measure
 from klr_bench.runner import selection
 from klr_bench.runner.bandwidth import distance_percentile, kernel_of, resolve_gamma, resolve_kernel, substitute_gamma
+from klr_bench.runner.plan import plan_cells
 from klr_bench.runner.selection import FAILED, candidates, choose, make, score_fold
+from tests.config.composing import composed
 from tests.estimators.one_pass import NonConservativeKLR
 
 ONCE = {"n_epochs": 1, "shuffle": False}
@@ -117,6 +119,28 @@ METRIC = Metric("misses", "Misses", better="lower", of=of)
     found = score_fold(learners, KERNEL, data(), 0, folds=2, seed=0, score="misses")
     accuracies = score_fold(learners, KERNEL, data(), 0, folds=2, seed=0)
     assert found == [pytest.approx(100 * (accuracy - 1)) for accuracy in accuracies]
+
+
+def test_a_user_metric_without_a_direction_is_no_score(tmp_path, monkeypatch, capsys):
+    (tmp_path / "configs/metric").mkdir(parents=True)
+    text = """
+from klr_bench.metrics.metric import Metric
+METRIC = Metric("cost", "Cost", of=lambda predictions: 0.0)
+"""
+    (tmp_path / "configs/metric/cost.py").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    assert main(["run", "dataset=moons", "algorithm=[nc]", "selection.score=cost"]) == 2
+    assert "selection.score=cost: expected a metric with" in capsys.readouterr().err
+
+
+def test_the_width_of_a_grid_leaves_the_kernel(tmp_path, monkeypatch):
+    words = ["dataset=[moons]", "algorithm=[svc]", "kernel.percentile=20", "kernel.gamma=null"]
+    with_width, without = (
+        {str(cell.kernel) for cell in plan_cells(composed(*words, *more), tmp_path)}
+        for more in (["+algorithms.svc.grid.gamma=[0.1,1]"], [])
+    )
+    assert with_width == {"{'kernel': 'rbf'}"}
+    assert "percentile" in without.pop()
 
 
 def test_a_learner_that_cannot_be_fitted_has_no_score():

@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 
 from klr_bench.datasets.compression import MAGIC, lines, open_plain, open_utf8
-from klr_bench.datasets.dates import CLOCK, date_form
+from klr_bench.datasets.dates import date_form
 from klr_bench.datasets.workbook import library_of
 from klr_bench.errors import fail
 
@@ -196,7 +196,7 @@ def detect_format(path: Path, encoding: str | None = None) -> str:
     """Detect the format of a text file: "svmlight" or "csv".
 
     It is "svmlight" if most of the first rows contain ``index:value`` pairs, and not a date and a clock time, or clock
-    times below a header.  Comments, and LIBSVM rows without features, do not count.
+    times or ratios below a header.  Comments, and LIBSVM rows without features, do not count.
     """
     with open_utf8(path, encoding) as stream:
         content = (line.removeprefix(BOM_UTF8).partition(b"#")[0].split(None, 3)[:3] for line in lines(stream, path))
@@ -207,15 +207,11 @@ def detect_format(path: Path, encoding: str | None = None) -> str:
         for first, *others in tokens
         if all(re.fullmatch(rb"(\d+|qid):[^:,;|]*", token) for token in others) and not _ends_with_date(first)
     ]
-    if tokens and tuple(tokens[0]) not in pairs:
-        pairs = [row for row in pairs if not all(map(_is_clock, row[1:]))]
+    if tokens and not any(b":" in token for token in tokens[0]):
+        return "csv"  # a header
     return "svmlight" if 2 * len(pairs) > len(tokens) else "csv"
 
 
 def _ends_with_date(token: bytes) -> bool:
     *_, field = re.split(rb"[,;|]", token)
     return date_form(field.strip(b'"').decode("utf-8", "replace")) is not None
-
-
-def _is_clock(token: bytes) -> bool:
-    return date_form(token.decode("utf-8", "replace")) == (CLOCK, True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +90,8 @@ def read_table(
     codes: list[int] = []
     of_groups: TextRows = []
     unseen = {column: Counter[str]() for column in table.columns if train and column.kind != LEAVE_OUT}
-    for rows in text_rows(path, layout):
+    batches = text_rows(path, layout)
+    for rows in [[*chain.from_iterable(batches)]] if train else batches:  # of a test file, a tenth may be unreadable
         labeled: TextRows = []
         for line, row in rows:
             if labels.drops(row[layout.label]):
@@ -228,6 +230,7 @@ def take_labels(
     targets, classes = encode_targets(
         used, labels, str(path), positive=positive, multiclass=positive is None, column=column
     )
+    said, rows = labels.lookalikes(), labels.dropped_rows()
     if positive is not None and len(labels.spellings) > 2:
         used, labels = (targets > 0).astype(int), Labels(classes)
     counts = dict(zip(labels.spellings, np.bincount(used).tolist(), strict=True))
@@ -240,8 +243,8 @@ def take_labels(
             f"warning: few rows of {', '.join(rare)}: they may never be predicted. Add rows, join classes, or decide "
             "by the probability of the class"
         )
-    notes += labels.lookalikes()
-    if rows := labels.dropped_rows():
+    notes += said
+    if rows:
         notes.append(f"left out: {rows}")
     values = whole_numbers(labels.spellings) or labels.spellings
     return frame.loc[kept].drop(columns=label), np.array(values)[used], notes

@@ -111,9 +111,6 @@ class ExpansionClassifier(KernelClassifier):
         if weights is None:
             return np.full(n, 1.0 / n), n
         total = weights.sum()
-        if not 0 < total < np.inf:
-            message = f"{type(self).__name__}: the sum of sample_weight must be positive and finite, got {total:g}."
-            raise ValueError(message)
         return weights / total, total
 
     def _begin(self, X, y, sample_weight=None):
@@ -224,7 +221,8 @@ class BatchKLR(ExpansionClassifier):
     Attributes
     ----------
     support_vectors_ : ndarray or CSR matrix of shape (n_samples, n_features)
-        All training rows with positive weight, in the precision of the kernel values.
+        All training rows with positive weight, and with kernel="precomputed" those without, in the precision of the
+        kernel values.
     dual_coef_ : ndarray of shape (n_samples,), or (n_classes, n_samples) for more than two classes, float64
         b of f = sum_i b_i k(x_i, .).  At the solution b_i = y_i sigma(-y_i f(x_i)) / (n lam).
     n_support_ : int

@@ -142,12 +142,13 @@ class ImportVectorMachine(ExpansionClassifier):
         X, y, weights = self._begin(X, y, sample_weight)
         signs, n = self._signs(y), len(y)
         shares, total = self._shares(weights, n)
+        candidates = np.flatnonzero(shares)
         rows = self._operands.rows(X.astype(np.float64))  # in float32, similar rows would appear linearly dependent
         lam = usual_lam(total) if self.lam is None else self.lam
         machine = _Machine(self._operands, rows, signs, shares, lam)
         self.n_iter_, callback, objectives = 0, verbose_callback(self, callback), [machine.objective]
-        while self.n_iter_ < min(self.max_import_vectors, n):
-            others = np.setdiff1d(np.arange(n), machine.chosen)
+        while self.n_iter_ < min(self.max_import_vectors, len(candidates)):
+            others = np.setdiff1d(candidates, machine.chosen)
             for _ in range(DRAWS):  # candidates may all be copies of import vectors
                 some = others
                 if self.n_candidates is not None and self.n_candidates < len(others):
@@ -166,7 +167,7 @@ class ImportVectorMachine(ExpansionClassifier):
             gains = -np.diff(objectives[-1 - ROUNDS :])
             if not grew or (len(gains) == ROUNDS and gains.mean() <= self.tol * machine.objective):
                 return self
-        if self.n_iter_ < n:
+        if self.n_iter_ < len(candidates):
             limit = self.max_import_vectors
             message = f"ImportVectorMachine: the objective was still decreasing at max_import_vectors={limit}."
             warn(message, ConvergenceWarning)

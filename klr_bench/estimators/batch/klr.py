@@ -186,6 +186,7 @@ class KLR(Classifier):
 
     _loss = "logit"
     _any_scale = True  # the features are standardized
+    _keeps_rows = True  # folds and groups are those of all rows
 
     @checked_fit
     def fit(self, X, y, sample_weight=None, groups=None, callback=None):
@@ -264,7 +265,6 @@ class KLR(Classifier):
         the search, y, the weights of the rows or None, the codes of their groups or None, and the random numbers.
         """
         start = self._last_result(kernels)
-        self._keeps_rows = True  # folds and groups are those of all rows
         X, y, weights = self._first_rows(X, y, sample_weight)
         codes = np.searchsorted(self.classes_, y)
         shares = np.ones(len(y)) if weights is None else weights

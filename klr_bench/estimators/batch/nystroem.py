@@ -29,7 +29,7 @@ from klr_bench.estimators.core.parameters import (
     estimator,
     parameter,
 )
-from klr_bench.estimators.core.rows import slices, stacked
+from klr_bench.estimators.core.rows import canonical, slices, stacked
 from klr_bench.estimators.kernel_values.newton import newton_steps
 from klr_bench.estimators.online.oskl import OSKL
 
@@ -217,8 +217,8 @@ class NystroemKLR(ExpansionClassifier):
         """Return the centers, in the layout of X."""
         if not isinstance(self.centers, str):
             return self._given_centers(X)
-        n, B = X.shape[0], min(self.n_centers, X.shape[0])
-        order = self._random.permutation(n)
+        rows = np.arange(X.shape[0]) if weights is None else np.flatnonzero(weights)
+        order, B = self._random.permutation(rows), min(self.n_centers, len(rows))
         if self.centers == "kmeans++":
             from sklearn.cluster import kmeans_plusplus  # a slow import
 
@@ -230,7 +230,7 @@ class NystroemKLR(ExpansionClassifier):
             return X[np.sort(order[:B])]
         support = self._support_of_oskl(X, y, weights, order, B)
         support = support[np.sort(self._random.permutation(support.shape[0])[:B])]
-        hashes = np.split(hashed(stacked([support, X]), np.zeros(support.shape[0] + n)), [support.shape[0]])
+        hashes = np.split(hashed(stacked([support, X]), np.zeros(support.shape[0] + X.shape[0])), [support.shape[0]])
         others = order[~np.isin(hashes[1][order], hashes[0])]
         return stacked([support, X[np.sort(others[: B - support.shape[0]])]])
 
@@ -249,7 +249,7 @@ class NystroemKLR(ExpansionClassifier):
                 f"(n_centers, n_features). Got {self.centers!r} instead."
             )
             raise InvalidParameterError(message)
-        centers = check_array(self.centers, accept_sparse="csr", dtype=X.dtype, input_name="centers")
+        centers = canonical(check_array(self.centers, accept_sparse="csr", dtype=X.dtype, input_name="centers"))
         if centers.shape[1] != X.shape[1]:
             message = f"centers: expected {X.shape[1]} features as in X, got {centers.shape[1]}."
             raise ValueError(message)

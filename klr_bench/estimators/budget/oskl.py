@@ -232,14 +232,17 @@ class BudgetOSKL(BudgetClassifier):
 
     grows = False  # what is inserted stays
 
-    def _complete(self, X, y):
+    def _complete(self, X, y, callback):
         """Optimize all coefficients if `refit` is True and no callback stopped the fit early."""
         if self.refit and self.n_support_ and self.t_ == len(y) * self._passes(len(y)):
             n, lam = len(y), self.lam or 1.0 / (10.0 * len(y))
             operands, signs, shares = self._state.operands.fitting(X), self._signs(y)[None], np.full(n, 1.0 / n)
             random = np.random.RandomState(0)  # a refit must not change the random numbers of a later partial_fit
-            *_, solver = newton_steps(operands, X, self.support_vectors_, signs, shares, lam, random, tol=TOL)
-            self._state.refitted = solver.coef()[0], self.t_
+            for solver in newton_steps(operands, X, self.support_vectors_, signs, shares, lam, random, tol=TOL):
+                coef = solver.coef
+                if callback is not None and callback(self, self.t_):
+                    break
+            self._state.refitted = coef()[0], self.t_
             self._publish()
 
     _progressive = True

@@ -110,7 +110,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
             raise ValueError(message)
         self._decided = []
         try:
-            decided = np.concatenate(self.partial_fit(X, y, classes)._decided)
+            decided = np.concatenate([np.zeros(0), *self.partial_fit(X, y, classes)._decided])
         finally:
             del self._decided
         if len(decided) != len(y):

@@ -74,9 +74,10 @@ def partial_fit(self, X, y, classes=None, sample_weight=None, callback=None):
         message = f"{name}: the last call was ended before all classes had learned from the same rows; call fit again."
         raise ValueError(message)
     options = {"classes": [False, True]} | ({} if weights is None else {"sample_weight": weights})
+    before = getattr(self.estimators_[0], "t_", 0)
     for k, (learner, label) in enumerate(zip(self.estimators_, self.classes_, strict=True)):
         learner.set_params(**_parameters(self))
-        learner.partial_fit(X, y == label, **options, **reporting(self, k, X.shape[0], callback))
+        learner.partial_fit(X, y == label, **options, **reporting(self, k, len(y), callback, before))
     self._gather()
     return self
 
@@ -100,18 +101,19 @@ def _parameters(self):
     return {name: value for name, value in self.get_params(deep=False).items() if name not in excluded}
 
 
-def reporting(self, k, n_samples, callback):
+def reporting(self, k, last, callback, before=0):
     """Return the keyword argument `callback` for the learner of class k, as a dictionary.
 
-    The callback gets the number of steps of all M learners, divided by M.
+    The callback gets the number of steps of all M learners, divided by M; each learner takes at most `last`, after
+    `before` in earlier calls.
     """
     if callback is None:
         return {}
-    last, n_classes = self.steps(n_samples)[0], len(self.classes_)
 
     def call(learner, t):
         self._gather()
-        self._ended = bool(callback(self, -(-(k * last + min(t, last)) // n_classes)))
+        steps = k * last + min(t - before, last)
+        self._ended = bool(callback(self, before - (-steps // len(self.classes_))))
         return self._ended
 
     return {"callback": call}
@@ -124,7 +126,7 @@ def fit_classes(self, X, ys, weights, callback):
         parallel_map(lambda k: self.estimators_[k].fit(X, ys[k], **options), range(len(ys)))
         return
     for k, (learner, y) in enumerate(zip(self.estimators_, ys, strict=True)):
-        learner.fit(X, y, **options, **reporting(self, k, X.shape[0], callback))
+        learner.fit(X, y, **options, **reporting(self, k, self.steps(X.shape[0])[0], callback))
         if self._ended:
             return
 

@@ -83,6 +83,8 @@ class NystroemState(FeatureEngine):
     the precision of the kernel values, and `descent` on the features, None while there is room.
     """
 
+    chunk = CHUNK
+
     def __init__(self, kernel, X, budget, rank, n_functions):
         super().__init__(X.dtype, sparse=sp.issparse(X))
         self.budget, self.rank = budget, rank
@@ -90,11 +92,6 @@ class NystroemState(FeatureEngine):
         self.coef, self.late = np.zeros((2, n_functions, 0))
         self.total = self.projection = self.descent = None
         self.n = 0
-
-    @property
-    def chunk(self):
-        """Number of rows for one call of `learn`."""
-        return CHUNK
 
     def _learn(self, X, y, weights):
         start, loss, eta = 0, self.loss, self.eta

@@ -21,8 +21,8 @@ LOOKED_AT = 1024
 """Number of rows in which two-valued features are detected; later rows may have other values."""
 PACKED_AT_ONCE = 4096
 """Number of rows whose bits are unpacked at a time."""
-SAME_STEP = 1e-6
-"""Relative difference up to which two steps count as equal."""
+SAME_STEP = 8
+"""Relative difference, as a multiple of the machine epsilon, up to which two steps count as equal."""
 WORDS = {np.dtype(np.float32): np.dtype(np.uint32), np.dtype(np.float64): np.dtype(np.uint64)}
 """Integer type of a word of bits, as wide as the floating-point type."""
 
@@ -171,7 +171,7 @@ def two_valued(X, *, from_zero):
         two &= (low == 0) | (high == 0)
     steps, counts = np.unique(step[two] if two.any() else np.abs(low[low != 0]), return_counts=True)
     common = steps[np.argmax(counts)] if len(steps) else rows.dtype.type(1)
-    two &= np.abs(step - common) <= SAME_STEP * common
+    two &= np.abs(step - common) <= SAME_STEP * np.finfo(rows.dtype).eps * common
     single = (step == 0) & np.isin(np.abs(low), [0, common])
     if two.sum() >= single.sum() or (two | single).all():
         two |= single

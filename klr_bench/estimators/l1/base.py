@@ -47,13 +47,16 @@ class L1Classifier(KernelClassifier):
 
     def _fit_classes(self, X, ys, weights, callback):
         starts = [learner._last_solution() for learner in self.estimators_]
+        for learner in self.estimators_:
+            learner._clear()
         first = self.estimators_[0]
         problem, _ = first.prepare(X, ys[0], weights)
         for k, (learner, y, last) in enumerate(zip(self.estimators_, ys, starts, strict=True)):
             learner.adopt(first)
             class_problem = replace(problem, y=np.where(y, 1.0, -1.0))
             random = check_random_state(learner.random_state)
-            learner.solve(class_problem, random, learner._initial_point(last), **reporting(self, k, len(y), callback))
+            report = reporting(self, k, self.steps(len(y))[0], callback)
+            learner.solve(class_problem, random, learner._initial_point(last), **report)
             if self._ended:
                 return
 
@@ -109,7 +112,7 @@ class L1Classifier(KernelClassifier):
         The vector (P,) is the solution of the first stage.  `start` (P,) is the initial vector; by default w = 0.
         """
         problem, callback = self._with_lam(problem), verbose_callback(self, callback)
-        self._places, self.n_iter_, self._stage = self._columns, 0, 1
+        self._places, self.n_iter_, self._stage, self._reached = self._columns, 0, 1, False
         if self.lam_ >= self.lambda_max_:
             message = f"lam={self.lam_:g} is at least lambda_max={self.lambda_max_:g}, so all coefficients are 0."
             warn(message)

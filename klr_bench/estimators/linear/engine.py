@@ -157,9 +157,7 @@ class Gaussian(BlockState):
     def learn(self, X, y, draws=None, numbers=None, factors=None):
         """Update the weights from the rows of X and their labels y, one row after the other."""
         rule, values = self.update() if factors is None else self.update(factors)
-        parameters = np.array([values] if factors is None else np.broadcast_arrays(*values), dtype=np.float64)
-        if factors is not None:
-            parameters = np.ascontiguousarray(parameters.T)
+        parameters = np.ascontiguousarray(np.column_stack(np.broadcast_arrays(*values)), dtype=np.float64)
         self.decided = np.zeros(len(y))
         self._learn(as_argument(rule), parameters, X, y)
         self.states["t"] += len(y)

@@ -206,14 +206,14 @@ class OnlineClassifier(Classifier):
         n = self._n_first = len(places)
         n_passes, enough = self._passes(n), self._passes_suffice
         if self._chooses_passes() and has_rare_class(self, y):
-            n_passes, enough = validated_passes(self, X, y, weights, n_passes), bool
+            n_passes, enough = validated_passes(self, X, y, weights, n_passes, callback), bool
         first = self._order(places)  # before the engine is made: both may draw random numbers
         arguments = self._learning_from(X, y, weights, callback)
         orders = chain([first], map(self._order, repeat(places, n_passes - 1)))
         run_passes(*arguments, orders, merging=n_passes > 1, enough=enough)
         self._n_again = max(self._state.t - n, 0)
         self._publish()
-        self._complete(X, y)
+        self._complete(X, y, callback)
         return self
 
     @available_if(has_rows)
@@ -341,14 +341,16 @@ class OnlineClassifier(Classifier):
         if self._decided is not None:
             self._decided.append(self._state.decided)
 
-    def _complete(self, X, y):
+    def _complete(self, X, y, callback):
         """Finish `fit`, with validated rows and classes."""
 
     def _publish(self):
         engine = self._state
         coef = engine.coefficients(average=self.average)
         self.dual_coef_ = coef if self._has_many() else coef[0]
-        self.n_support_, self.n_updates_ = len(engine.support), engine.n_insertions
+        are_merged = "_n_again" in vars(self)  # copies of a row, after the passes of `fit`
+        self.n_support_ = len(engine.support if are_merged else np.unique(engine.numbers.rows))
+        self.n_updates_ = engine.n_insertions
         self.n_mistakes_, self.t_ = int(engine.functions["mistakes"].sum()), engine.t
         if self._learns_log_loss:
             self.cumulative_loss_ = float(engine.functions["loss"][0])

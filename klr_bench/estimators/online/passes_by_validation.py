@@ -22,12 +22,13 @@ def has_rare_class(estimator, y):
     return estimator.kernel != PRECOMPUTED and LEAST_RARE <= counts.min() < RARE / len(counts) * len(y)
 
 
-def validated_passes(estimator, X, y, weights, most):
+def validated_passes(estimator, X, y, weights, most, callback):
     """Return the number of passes, at most `most`, with the lowest validation log loss.
 
     The validation rows are a stratified share of the rows.  If a class is rare, the losses before the steps, by which
     passes end otherwise, are small from the beginning.  X (n, d) are rows multiplied by their feature weights;
-    `weights` (n,) include those of the classes, or are None.
+    `weights` (n,) include those of the classes, or are None.  The callback of the fit, or None, is called with t = 0
+    after each block of examples, and ends the validation by returning True.
     """
     from sklearn.model_selection import train_test_split  # takes long to import
 
@@ -41,10 +42,12 @@ def validated_passes(estimator, X, y, weights, most):
     losses = []
 
     def watch(learner, t):
+        if callback is not None and callback(estimator, 0):
+            return True
         if t % len(train) == 0:
             logs = learner.predict_log_proba(X[valid])[np.arange(len(valid)), codes[valid]]
             losses.append(-weights[valid] @ logs)
         return len(losses) > PATIENCE + int(np.argmin(losses)) if losses else False
 
     learner.fit(X[train], y[train], sample_weight=weights[train], callback=watch)
-    return 1 + int(np.argmin(losses))
+    return 1 + int(np.argmin(losses)) if losses else 1

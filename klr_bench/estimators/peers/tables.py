@@ -44,7 +44,7 @@ class LightGBM(Wrapper):
 
 
 class TunedLightGBM(Wrapper):
-    """LightGBM's classifier with settings and trees chosen by cross-validation, on one thread.
+    """LightGBM with trees, and perhaps settings, chosen by cross-validation, on one thread.
 
     Of `n_settings` settings, the first of which are LightGBM's own and the others random, the one with the lowest log
     loss in 3-fold cross-validation is fitted to all rows.  Each fold stops adding trees, of which there are at most

@@ -19,8 +19,8 @@ from klr_bench.report.compare import differences
 from klr_bench.report.compare.differences import is_equal
 from klr_bench.report.compare.runs import MethodKey, Pairing, Run, pairing_of, read_two
 from klr_bench.report.labels import join_names
-from klr_bench.report.measured import BUSY, UNKNOWN, Conditions, Entry, Row, conditions_of
-from klr_bench.report.significance import LEAST_REPEATS, LEVEL, split_ratio
+from klr_bench.report.measured import BUSY, UNKNOWN, Conditions, Entry, Row, conditions_of, split_ratio
+from klr_bench.report.significance import LEAST_REPEATS, LEVEL
 from klr_bench.report.statistics.paired import corrected_interval, holm
 
 

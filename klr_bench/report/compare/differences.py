@@ -46,7 +46,7 @@ def setting_differences(first: Run, second: Run) -> list[Setting]:
     flat_a, flat_b = (flat(run.content) for run in (first, second))
     hidden = []
     records = [[row for rows in run.methods.values() for row in rows.values()] for run in (first, second)]
-    seeds = [{f"{row['seed']:g}" for row in rows} for rows in records]
+    seeds = [{f"{row['seed']:.0f}" for row in rows} for rows in records]
     machines = [{", ".join(filter(None, machine)) for machine in conditions_of(rows).machines} for rows in records]
     names = {"seed": seeds, "machine of the records": machines}
     pairs = {name: ("; ".join(sorted(ours)), "; ".join(sorted(theirs))) for name, (ours, theirs) in names.items()}

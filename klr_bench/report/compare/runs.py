@@ -16,7 +16,7 @@ from klr_bench.report.labels import column_label
 from klr_bench.report.load import Results, read_results
 from klr_bench.report.manifest import Column, Manifest
 from klr_bench.report.measured import SIZES, Row, counted
-from klr_bench.yaml_file import read_yaml
+from klr_bench.yaml_file import LARGE, read_yaml
 
 MethodKey = tuple[str, Column]
 """A data set, and an algorithm with its variant."""
@@ -98,7 +98,7 @@ def read_two(first: Path, second: Path) -> list[Run]:
         fail(f"{sanitize(first)}: expected two runs to compare, got the same folder twice.")
     runs = []
     for folder in (first, second):
-        results, content = read_results(folder), read_yaml(folder / "manifest.yaml")
+        results, content = read_results(folder), read_yaml(folder / "manifest.yaml", LARGE)
         name = sanitize(folder.name if first.name != second.name else folder)
         runs.append(Run(name, folder, results, results.manifest, content))
     return runs

@@ -166,10 +166,13 @@ def plot_sparsity(inputs: Inputs) -> Plot | None:
 def excess_objectives(traces: pd.DataFrame, records: pd.DataFrame) -> pd.DataFrame:
     """Return F / F* - 1 at each checkpoint, for the objective F and its smallest value F*.
 
-    F* is the smallest value over all fits to the same data set and repeat.
+    F* is the smallest value over all fits with the same data set, repeat and lambda.
     """
-    excess = traces[traces["metric"] == "objective"].merge(records[["key", "dataset", "repeat"]], on="key")
-    smallest = excess.groupby(["dataset", "repeat"])["value"].transform("min")
+    problems = records[["key", "dataset", "repeat"]].assign(
+        lam=[str(params.get("lam")) for params in records["params"]]
+    )
+    excess = traces[traces["metric"] == "objective"].merge(problems, on="key")
+    smallest = excess.groupby(["dataset", "repeat", "lam"])["value"].transform("min")
     excess = excess.assign(value=excess["value"] / smallest - 1, metric="excess_objective")
     return excess.loc[excess["value"] > 0, list(traces.columns)]
 

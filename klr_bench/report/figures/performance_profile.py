@@ -2,10 +2,10 @@
 
 A profile is the share of problems that a solver solves within a factor of the fastest solver's time.
 
-A problem is a data set and a repeat; if the columns of the table are the values of a parameter, each value is a
-separate problem.  It is solved at the first checkpoint whose duality gap, divided by the objective, is at most the gap
-of the panel; without a duality gap, at the first whose objective is at most that share above the smallest of all
-solvers.  Problems are omitted unless all of their fits ran on one idle machine, with every solver.
+A problem is a data set, a repeat and a lambda; if the columns of the table are the values of another parameter, each
+value is a separate problem.  It is solved at the first checkpoint whose duality gap, divided by the objective, is at
+most the gap of the panel; without a duality gap, at the first whose objective is at most that share above the smallest
+of all solvers.  Problems are omitted unless all of their fits ran on one idle machine, with every solver.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def profiles_of(inputs: Inputs) -> tuple[list[Curve], dict[float, Array]]:
 
 
 def _along(inputs: Inputs) -> list[str]:
-    return [inputs.table.columns] if inputs.table.columns else []
+    return [*filter(None, dict.fromkeys(["lam", inputs.table.columns]))]
 
 
 def _checkpoints(inputs: Inputs) -> pd.DataFrame:
@@ -95,7 +95,8 @@ def _checkpoints(inputs: Inputs) -> pd.DataFrame:
     records = inputs.records[inputs.records["status"].isin(FINISHED) & inputs.records["key"].isin(traces["key"])]
     problems: dict[Any, list[dict[Any, Any]]] = {}
     for row in records.to_dict("records"):
-        place = row["dataset"], row["repeat"], *(str(row["variant"].get(name)) for name in _along(inputs))
+        parameters = row["params"] | dict(row["variant"])
+        place = row["dataset"], row["repeat"], *(str(parameters.get(name)) for name in _along(inputs))
         problems.setdefault(place, []).append(row)
     fits = []
     for number, rows in enumerate(problems.values()):

@@ -80,7 +80,11 @@ def _draw(inputs: Inputs) -> Drawing | None:
         label = f"{name} {side} the best"
     looks = looks_of((line for block in inputs.table.blocks for line in block.lines), curve_of)
     order = np.argsort(-sign * np.nanmedian(values, axis=0), kind="stable")
-    names = [plain(looks[scores.methods[place]].label) for place in order]
+    counts = np.count_nonzero(~np.isnan(values), axis=0)
+    names = [
+        plain(looks[scores.methods[place]].label) + (f" ({counts[place]})" if counts[place] < len(values) else "")
+        for place in order
+    ]
     drawing = Drawing(figsize=(2.6 + 0.066 * max(map(len, names)), ROW * len(names) + 0.7), layout="constrained")
     axes = drawing.add_subplot(xlabel=f"{plain(label)}, {scores.problems}")
     for row, place in enumerate(order):

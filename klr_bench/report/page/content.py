@@ -172,8 +172,10 @@ def paper_part(reproduction: Reproduction, numbers: Sequence[str] | None = None)
         for row, number_match in pages.number_rows([reproduction])
         if numbers is None or number_match.experiment in numbers
     ]
-    documents, matches = [], reproduction.matches
+    documents, claims = [], []
+    matches = [match for match in reproduction.matches if numbers is None or match.experiment in numbers]
     if numbers is None:
+        claims = conclusions.on_claims(reproduction.claims)
         documents = [pages.scoreboard_page(reproduction)] if reproduction.lines else []
         documents += [pages.table_page(reproduction, number) for number in reproduction.matches_by_table]
         documents += [pages.claims_page(reproduction)] if reproduction.claims else []
@@ -185,8 +187,8 @@ def paper_part(reproduction: Reproduction, numbers: Sequence[str] | None = None)
         title=reference if numbers is None else f"{reference}: its numbers and these results",
         documents=documents,
         tables=[table] if rows else [],
-        commands=[f"klr-bench report paper={reproduction.name}"],
-        conclusion=[*conclusions.on_numbers(matches), *conclusions.on_claims(reproduction.claims)],
+        commands=[f"klr-bench report paper={reproduction.name}{_elsewhere(reproduction.results_dir)}"],
+        conclusion=[*conclusions.on_numbers(matches), *claims],
         verdicts=verdict_counts(matches),
     )
 
@@ -319,10 +321,12 @@ def _commands(folder: Path, manifest: Manifest) -> list[str]:
     run = ["klr-bench", "run", *map(_shareable, words)]
     if manifest.experiment != manifest.experiment_file and not any(word.startswith("name=") for word in run):
         run.append(f"name={manifest.experiment}")
-    report = ["klr-bench", "report", f"experiment={folder.name}"]
-    if not folder.is_absolute():  # an absolute path is right on one machine only
-        report.append(f"results_dir={folder.parent}")
-    return [shlex.join(run), shlex.join(report)]
+    return [shlex.join(run), f"klr-bench report experiment={folder.name}{_elsewhere(folder.parent)}"]
+
+
+def _elsewhere(results: Path | None) -> str:
+    """Return the setting of a folder of results; an absolute one is right on one machine only."""
+    return "" if results is None or results.is_absolute() else f" {shlex.quote(f'results_dir={results}')}"
 
 
 def _shareable(word: str) -> str:

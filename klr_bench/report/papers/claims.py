@@ -76,18 +76,18 @@ class JudgedClaim:
     def verdict(self) -> str:
         """The verdict.
 
-        A claim holds if the required share of its comparisons holds even without the undecided ones, and does not hold
-        if the share is not reached even with them.
+        A claim holds if the required share of its comparisons holds even without the undecided and skipped ones, and
+        does not hold if the share is not reached even with them.
         """
         if self._outcome(self.published) is False:
             return OWN_TABLE
-        return BY_OUTCOME[self._outcome(self.comparisons)] if self.comparisons else NOT_JUDGED
+        return BY_OUTCOME[self._outcome(self.comparisons, self.n_incomparable)] if self.comparisons else NOT_JUDGED
 
-    def _outcome(self, comparisons: Sequence[ClaimComparison]) -> bool | None:
-        needed = self.claim.share * len(comparisons)
-        if len(_with(True, comparisons)) >= needed:
+    def _outcome(self, comparisons: Sequence[ClaimComparison], n_skipped: int = 0) -> bool | None:
+        n = len(comparisons) + n_skipped
+        if len(_with(True, comparisons)) >= self.claim.share * n:
             return True
-        return None if len(comparisons) - len(_with(False, comparisons)) >= needed else False
+        return None if n - len(_with(False, comparisons)) >= self.claim.share * n else False
 
     @property
     def is_calibrated(self) -> bool:

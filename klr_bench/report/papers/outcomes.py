@@ -2,12 +2,13 @@
 
 A relation holds if it is true for every difference in the 95 % confidence interval of the difference of the two means,
 does not hold if it is false for every one, and is undecided otherwise.  The standard error is that of the differences
-on the same splits if both results have the same splits, and Welch's otherwise.  The standard deviations over the
-repeats, if a statement compares these, have the interval of the F test, or of the chi-square test for a constant.
+on the same splits if both results have the same splits, and Welch's otherwise; if each repeat splits the same rows
+again, with the correction of Nadeau and Bengio.  The standard deviations over the repeats, if a statement compares
+these, have the interval of the F test, or of the chi-square test for a constant.
 
 Without a spread, as after one run, and if no repeat differs from another, the interval is that of the scatter that
-repeats usually have: one percentage point for rates, and a factor of 1.5 for everything else.  About 93 % of pairs of
-repeats of the reference results have training times within this factor.  Sizes of data sets do not scatter.
+repeats usually have: one percentage point for rates, and a factor of 1.5 for everything else.  Sizes of data sets do
+not scatter.
 """
 
 from __future__ import annotations
@@ -72,13 +73,19 @@ def _standard_error(left: Entry, right: Entry, times: float) -> tuple[float, flo
     """Return the standard error and its degrees of freedom, or None without a spread."""
     if left.std is not None and right.std is not None and left.values and left.values.keys() == right.values.keys():
         differences = [value - times * right.values[split] for split, value in left.values.items()]
-        error = (Entry.of(differences).std or 0.0) / math.sqrt(len(differences))
+        std = Entry.of(differences).std or 0.0
+        error = std * math.sqrt(1 / len(differences) + max(left.ratio, right.ratio)) if std else 0.0
         return (error, len(differences) - 1) if left.std or right.std else None
     sides = [(entry, scale) for entry, scale in ((left, 1.0), (right, times)) if entry.n]
     if any(entry.n < 2 or entry.std is None for entry, _ in sides):
         return None
-    parts = [((scale * (entry.std or 0.0)) ** 2 / entry.n, entry.n - 1) for entry, scale in sides]
+    parts = [
+        ((scale * entry.std) ** 2 * (1 / entry.n + entry.ratio) if entry.std else 0.0, entry.n - 1)
+        for entry, scale in sides
+    ]
     variance = sum(part for part, _ in parts)
+    if math.isinf(variance):  # the numbers of rows are not known
+        return math.inf, 1
     return (math.sqrt(variance), variance**2 / sum(part**2 / df for part, df in parts)) if variance else None
 
 

@@ -50,7 +50,7 @@ class Reproduction:
         self.name = name
         self.paper = read_paper(folder, folders())
         self.lines = read_lines(folder, self.paper, METRICS, folders())
-        self._results_dir = results_dir
+        self.results_dir = results_dir
         entries = (*self.paper.tables.values(), *self.paper.figures.values())
         named = [name for entry in entries for name in entry.experiments]
         self._compared = dict.fromkeys(name for name in named if only is None or name in only)
@@ -83,7 +83,7 @@ class Reproduction:
     def claims(self) -> list[JudgedClaim]:
         """The claims of the paper, with their verdicts."""
         own_data = {line.dataset for line in self.lines} - {*self.paper.stand_ins} if self.lines else None
-        loops = self._results_dir / LOOPS
+        loops = self.results_dir / LOOPS
         results: dict[str, HasDatasets] = dict(self.measured)
         if loops.is_file():
             results[BENCHMARK] = Benchmark(loops)
@@ -96,7 +96,7 @@ class Reproduction:
     def _runs(self) -> dict[str, Results]:
         names = [*self._compared, *(name for claim in self.paper.claims for name in claim.experiments)]
         names += [name for cause in (*self.paper.causes, *self.paper.tried) for name in cause.shown_by]
-        folders = {name: self._results_dir / name for name in dict.fromkeys(names)}
+        folders = {name: self.results_dir / name for name in dict.fromkeys(names)}
         return {name: read_results(folder) for name, folder in folders.items() if was_run(folder)}
 
     @property
@@ -130,7 +130,7 @@ class Reproduction:
 
     def source(self, tables: Collection[str]) -> Source:
         """Return the requested tables of the paper, for comparison with results."""
-        return Source(self.name, self.paper, self.lines, tables, self._results_dir)
+        return Source(self.name, self.paper, self.lines, tables, self.results_dir)
 
     def experiments(self, table: str) -> list[str]:
         """Return the experiments that were run for a table, or all if the table names none."""

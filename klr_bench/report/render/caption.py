@@ -37,7 +37,9 @@ def caption(table: Table) -> list[str]:
     lines = [line for block in table.blocks for line in block.lines]
     counts = "" if table.columns else " (ok: successful repeats / requested repeats)"
     spread = f"Mean ± standard deviation over the repeats{counts}."
-    sentences = [spread if any(line.n_ok > 1 for line in lines) else "One repeat, so no standard deviation."]
+    entries = [entry for line in lines for entry in line.entries.values()]
+    single = "One repeat, so no standard deviation." if any(entry.n for entry in entries) else "No repeat has a value."
+    sentences = [spread if any(entry.std is not None for entry in entries) else single]
     matches = [match for block in table.blocks for match in block.matches]
     is_compared = any(match.is_comparable for match in matches)
     sentences += _sources(table, is_compared=is_compared) if matches else []
@@ -131,7 +133,9 @@ def _best(table: Table) -> list[str]:
         "correction of Nadeau and Bengio). Times are not marked"
     )
     is_tested = any(
-        mark.p is not None for _, of_metric in marks_of if not of_metric.no_power for mark in of_metric.lines.values()
+        mark.place == "alike" or (mark.p is not None and not of_metric.no_power)
+        for _, of_metric in marks_of
+        for mark in of_metric.lines.values()
     )
     sentences = [f"Not compared with the best on {', '.join(labels)}: {reason}." for reason, labels in missing.items()]
     sentences += [

@@ -101,6 +101,8 @@ def latex(document: Document, placing: Placing | None = None) -> str:
                 rf"\par\noindent{{{FONT}\raggedright Notes on {_tex(grid.header[0] or document.title)}: {note}\par}}"
             )
         floats += parts
+    if rest and not document.grids:
+        following.append(rf"\par\noindent {_tex(rest)}\par")
     texts = [_environment(part, number, placing.label, page) for number, part in enumerate(floats, 1)]
     return "\n\n".join([f"% needs {PREAMBLE}", *texts, *following]) + "\n"
 

@@ -144,6 +144,8 @@ def _published(match: Match | None, metric: Metric) -> str:
         numbers[0] = f"{Decimal(numbers[0]):,}"
     elif metric.unit == "percent" and match.printed.unit == "fraction":
         numbers = [f"{Decimal(number).scaleb(2):f}" for number in numbers]
+    elif metric.unit == "s" and match.printed.unit == "min":
+        numbers = [f"{60 * Decimal(number):f}" for number in numbers]
     return PLUS_MINUS.join(numbers)
 
 

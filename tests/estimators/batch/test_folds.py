@@ -48,9 +48,25 @@ def test_equal_rows_with_different_classes_are_no_copies():
 
 def test_a_row_twice_has_the_folds_of_a_row_with_weight_two():
     X, y = noise()
-    twice = KLR(max_rounds=1, random_state=0).fit(np.vstack([X, X]), np.concatenate([y, y]))
-    weighted = KLR(max_rounds=1, random_state=0).fit(X, y, np.full(40, 2.0))
-    assert twice.best_score_ == pytest.approx(weighted.best_score_, rel=1e-2)
+    both, once = split(np.vstack([X, X]), np.r_[y, y]), split(X, y)
+    for parts, of_once in zip(both, once, strict=True):
+        for part, single in zip(parts, of_once, strict=True):
+            np.testing.assert_array_equal(np.sort(part), np.sort(np.r_[single, single + 40]))
+    counts = np.arange(40) % 3 + 1
+    y = (X[:, 0] + 0.5 * X[:, 1] > 0).astype(int)
+    repeated = KLR(max_rounds=1, random_state=0).fit(np.repeat(X, counts, axis=0), np.repeat(y, counts))
+    weighted = KLR(max_rounds=1, random_state=0).fit(X, y, counts)
+    assert repeated.best_score_ == pytest.approx(weighted.best_score_, rel=1e-2)
+    assert abs(repeated.best_score_ / KLR(max_rounds=1, random_state=0).fit(X, y).best_score_ - 1) > 1e-2
+
+
+def test_the_validation_losses_are_in_the_order_of_the_folds():
+    X, _ = noise(60)
+    y, weights = (X[:, 0] > 0).astype(int), np.linspace(0.2, 3, 60)
+    folds = split(X, y, 3)
+    model = KLR(max_rounds=1, cv=folds, random_state=0).fit(X, y, weights)
+    valid = np.concatenate([rows for _, rows in folds])
+    assert np.average(model.validation_losses_, weights=weights[valid]) == pytest.approx(-model.best_score_)
 
 
 @pytest.mark.parametrize(("cv", "n"), [(None, 60), (3, 60), (None, 3200)])

@@ -109,6 +109,10 @@ def test_conjugate_gradients_reach_the_optimum_from_a_small_preconditioner(lam, 
     assert_is_lowest(model.fit(X, y), X, y)
     assert model.n_passes_ > model.n_iter_ > 1
     assert model.gradient_norm_**2 / (2 * lam) < 1e-3 * model.objective_
+    with pytest.warns(ConvergenceWarning):
+        early = NystroemKLR(**model.get_params() | {"max_iter": 1, "tol": 0.0}).fit(X, y)
+    above = early.objective_ - model.objective_
+    assert 0 < above <= early.gradient_norm_**2 / (2 * lam) * (1 + 1e-6)
     rows = {tuple(row) for row in X}
     assert all(tuple(row) in rows for row in model.support_vectors_)
     assert len(np.unique(model.support_vectors_, axis=0)) == model.n_support_ == 60
@@ -219,6 +223,21 @@ def test_memory_mapped_rows_are_not_copied_and_give_the_same_fit(tmp_path, monke
     np.testing.assert_array_equal(model.dual_coef_, expected)
     assert peak < 8e6
     assert model._operands.kernel.gamma == pytest.approx(1 / (100 * X.var()), rel=1e-5)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
+def test_entries_of_given_centers_may_be_in_parts(kernel):
+    X = sp.random_array((200, 6), density=0.5, random_state=0, format="csr")
+    X.data[:] = 1.0
+    y = X.sum(axis=1) > 3
+    centers = X[:10].copy()
+    parts = sp.csr_matrix(
+        (np.repeat(centers.data / 2, 2), np.repeat(centers.indices, 2), 2 * centers.indptr), shape=centers.shape
+    )
+    f = [
+        NystroemKLR(1e-3, centers=c, kernel=kernel, gamma=0.5).fit(X, y).decision_function(X) for c in (centers, parts)
+    ]
+    np.testing.assert_allclose(*f, rtol=1e-9)
 
 
 def test_unfinished_fits_warn_and_a_callback_can_end_them():

@@ -252,6 +252,24 @@ def test_a_callback_sees_a_fitted_model_and_stops_it(solver):
         assert objectives == sorted(objectives, reverse=True)
 
 
+def test_a_fit_with_a_reference_may_end_with_the_first_callback():
+    X, y = toy()
+    model = L1KLR(reference="cgd", lam=0.05, lam_relative=True, random_state=0)
+    for _ in range(2):
+        assert not model.fit(X, y, callback=lambda *_: True).converged_
+        assert model.fit(X, y).converged_
+
+
+@pytest.mark.parametrize("features", ["kernel", "fourier"])
+def test_a_warm_start_that_ends_early_keeps_nothing_of_other_rows(features):
+    X, y = toy(n=300)
+    y = np.where(X[:, 0] > 0.5, 2, y)
+    model = L1KLR(features=features, lam=0.05, lam_relative=True, warm_start=True, random_state=0).fit(X, y)
+    model.fit(X[:80], y[:80], callback=lambda *_: True)
+    assert np.atleast_2d(model.coef_).shape[0] == 1
+    assert model.predict(X).shape == (300,)
+
+
 def test_support_vectors_belong_to_the_kernel_matrix():
     X, y = toy()
     model = L1KLR(gamma=0.7).fit(X, y)

@@ -47,7 +47,7 @@ def assert_same_learner(learner, X, y, *, rtol, step=None, counted=True):
     np.testing.assert_array_less(np.abs(learner.dual_coef_ - coef), rtol * np.abs(coef) + atol + 1e-300)
     assert learner.n_support_ == learner.n_updates_ == f.inserted.sum()
     assert learner.t_ == len(y)
-    if rtol <= 1e-10 and counted:  # rounding decides the sign of a canceling sum
+    if counted:  # rounding decides the sign of a canceling sum
         assert learner.n_mistakes_ == f.mistakes
     if hasattr(learner, "cumulative_loss_"):
         assert learner.cumulative_loss_ == pytest.approx(f.losses, rel=rtol)
@@ -66,7 +66,7 @@ def test_equals_the_reference(case, kernel, layout, block, average, dtype, monke
     learner = clone(ALL[case]).set_params(**kernel, average=average, random_state=0).fit(X, y)
     canceling = kernel["kernel"] in ("linear", "sigmoid") and layout in ("bits", "csr as bits")
     rtol = 1e-10 if dtype == "float64" else 1e-3 if case in SOFTMAX else 1e-4
-    assert_same_learner(learner, X, y, rtol=rtol, counted=not canceling)
+    assert_same_learner(learner, X, y, rtol=rtol, counted=dtype == "float64" and not canceling)
 
 
 @pytest.mark.mirror("magic", "a9a")

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import expit
 from sklearn.base import clone
 
-from klr_bench import fit_many
+from klr_bench import OSKL, BudgetOSKL, NonConservativeKLR, fit_many
 from klr_bench.datasets.splits import Prepared
 from klr_bench.estimators.core import losses
 from klr_bench.runner.selection import score_fold
@@ -123,6 +123,28 @@ def test_callback_sees_a_fitted_learner_and_stops_it():
     assert [t for t, *_ in seen] == [256, 512]
     assert all(t == t_ == n_support for t, t_, n_support, _ in seen)
     np.testing.assert_array_equal(learner.dual_coef_, one_pass.NonConservativeKLR().fit(X[:512], y[:512]).dual_coef_)
+
+
+def test_a_callback_in_a_later_pass_counts_each_row_once():
+    X, y = toy(n=600)
+    seen = []
+    learner = NonConservativeKLR(n_epochs=3, random_state=0)
+    learner.fit(X, y, callback=lambda model, t: seen.append((t, model.n_support_)) and False)
+    assert seen[-1] == (1800, learner.n_support_) == (1800, 600)
+
+
+def test_a_callback_ends_the_validation_of_passes_and_the_refit():
+    X, y = toy(n=2000)
+    y = np.where(np.arange(2000) % 20 == 0, y, -1)
+    for learner in (OSKL(random_state=0), BudgetOSKL(budget=50, refit=True, random_state=0)):
+        seen = []
+        learner.fit(X, y, callback=lambda _, t, seen=seen: seen.append(t))
+        is_budget = isinstance(learner, BudgetOSKL)
+        assert (seen.count(0) > 2) != is_budget
+        assert (seen.count(seen[-1]) > 1) == is_budget
+        few = []
+        clone(learner).fit(X, y, callback=lambda _, t, few=few: few.append(t) or True)
+        assert len(few) == (1 if is_budget else 2)
 
 
 @pytest.mark.parametrize("average", [False, True])

@@ -22,7 +22,16 @@ from klr_bench.report.papers.reading import paper_files
 from klr_bench.report.papers.reproduction import Reproduction
 from klr_bench.report.papers.verdicts import Verdict
 from tests.report.folders import REFERENCE, reproduction
-from tests.report.papers.test_recomputed_claims import Fits, bounds, methods, parameters, result, selected, values
+from tests.report.papers.test_recomputed_claims import (
+    TIMES,
+    Fits,
+    bounds,
+    methods,
+    parameters,
+    result,
+    selected,
+    values,
+)
 
 PAPERS = paper_files(folders()[:1])
 SCALES = {"percent": 0.01, "min": 60.0}
@@ -69,17 +78,18 @@ def published(paper: str, match: Match) -> dict[str, dict[Any, float]]:
     return rows
 
 
-def sides(paper: str, match: Match, chosen: dict[str, Any], pool: list[Fits], metric: str) -> Iterator[tuple[Any, Any]]:
-    """Yield the values that a filter selects, each with the parameters of its method."""
+def sides(paper: str, match: Match, chosen: dict[str, Any], pool: list[Fits], metric: str) -> Iterator[Any]:
+    """Yield the values that a filter selects, with the parameters of their method and the ratio of its split."""
     named = chosen.get("experiments", [])
     printed = match.printed.params | {"algorithm": match.printed.algorithm}
     if named == [DIFFERENCE] and metric == match.printed.metric and match.printed.algorithm in chosen["algorithms"]:
         assert match.mean is not None
-        yield abs(match.mean - match.printed.value), printed
+        yield abs(match.mean - match.printed.value), printed, 0.0
     elif named == [PUBLISHED] and match.printed.algorithm in chosen["algorithms"]:
-        yield published(paper, match)[metric], printed
+        yield published(paper, match)[metric], printed, 0.0
     for fits in selected(chosen, pool):
-        yield values(fits, metric), parameters(fits) | {"algorithm": fits[0]["algorithm"]}
+        ratio = 0.0 if metric in TIMES else max(fit["ratio"] for fit in fits)
+        yield values(fits, metric), parameters(fits) | {"algorithm": fits[0]["algorithm"]}, ratio
 
 
 def recomputed(paper: str, match: Match, cause: dict[str, Any]) -> list[list[bool | None]]:
@@ -97,13 +107,13 @@ def recomputed(paper: str, match: Match, cause: dict[str, Any]) -> list[list[boo
         for dataset, pool in pools.items():
             if dataset not in s.get("datasets", [dataset]):
                 continue
-            for ours, variant in sides(paper, match, s["of"], pool, s["metric"]):
-                theirs = [(s["value"], None)] if "value" in s else []
+            for ours, variant, ratio in sides(paper, match, s["of"], pool, s["metric"]):
+                theirs = [(s["value"], None, 0.0)] if "value" in s else []
                 if "than" in s:
                     theirs = [*sides(paper, match, s["than"], pool, s.get("than_metric", s["metric"]))]
-                for right, other in theirs:
+                for right, other, of_other in theirs:
                     if other is None or all(variant.get(n) == other.get(n) for n in s.get("same", ())):
-                        found.append(result(s, *bounds(s, ours, right)))
+                        found.append(result(s, *bounds(s, ours, right, (ratio, of_other))))
         outcomes.append(found)
     return outcomes
 

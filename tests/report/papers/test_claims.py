@@ -18,7 +18,7 @@ from tests.report.folders import record, reproduction, write
 
 CONFIG: dict[str, Any] = {
     "repeats": 4,
-    "datasets": {"digits": {"label": "Digits"}},
+    "datasets": {"digits": {"label": "Digits", "split": {"official": True}}},
     "algorithms": {"nc": {"label": "NC"}, "oskl": {"label": "OSKL"}, "dcd": {"label": "DCD"}},
     "sweep": {"oskl": {"G": [1, 2, 10]}},
 }
@@ -169,12 +169,15 @@ def test_the_sentence_has_the_numbers_or_why_there_is_none(measured: dict[str, M
 
 @pytest.mark.parametrize("changes", [{}, {"host": "there"}, {"load": 0.2}])
 def test_times_are_compared_only_where_they_can_be(tmp_path: Path, changes: dict[str, Any]) -> None:
-    here = {"dataset": "digits", "host": "here", "cpu": "A CPU", "load": 0.0}
+    here = {"dataset": "digits", "host": "here", "cpu": "A CPU", "load": 0.0, "n_train": 80, "n_test": 20}
     rows = [record("nc", "", 0, fit_time_s=9.0, **here), record("oskl", "G=1", 0, fit_time_s=1.0, **here | changes)]
     statement = {"metric": "fit_time_s", "of": OSKL, "relation": "below", "than": NC}
     found = judged({"mine": measure(read_results(write(tmp_path / "mine", rows, CONFIG)))}, statement)
     assert (found.verdict, found.count()) == ((NOT_JUDGED, "-") if changes else (HOLDS, "1 of 1"))
     assert ("Skipped: 1 comparisons of times from different machines" in found.sentence()) == bool(changes)
+    of_sizes = {"metric": "n_train", "of": OSKL, "relation": "at least", "than": NC}
+    both = judged({"mine": measure(read_results(tmp_path / "mine"))}, of_sizes, statement)
+    assert both.verdict == (UNDECIDED if changes else HOLDS)
 
 
 PAPERS = paper_files(folders()[:1])

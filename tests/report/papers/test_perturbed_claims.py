@@ -11,7 +11,7 @@ from scipy.optimize import linprog
 
 from klr_bench.config.locations import folders
 from klr_bench.metrics.labels import METRICS
-from klr_bench.report.measured import Entry, MeasuredDataset, Method
+from klr_bench.report.measured import Conditions, Entry, Machine, MeasuredDataset, Method
 from klr_bench.report.papers.benchmark import LOOPS, Benchmark
 from klr_bench.report.papers.candidates import Candidate, method_without_records
 from klr_bench.report.papers.claims import FAILS, HOLDS, UNDECIDED, judge, pairs
@@ -26,6 +26,7 @@ SPLITS = np.array([-2.0, -1.0, 0.0, 1.0, 2.0])
 """Deviations of five repeats from their mean."""
 SMALL = 1e-5
 """Scatter that decides no comparison that is not on the boundary."""
+IDLE = Conditions(frozenset({Machine("here", "A CPU")}), 0.0)
 Results = dict[str, list[MeasuredDataset]]
 
 
@@ -142,7 +143,7 @@ def perturbed(claim: Claim, results: Results, numbers: dict[tuple[int, str], flo
                 std = number / np.std(SPLITS, ddof=1) if metric in spread else SMALL * (1 + next(scale) / 1000)
                 mean = 0.5 if metric in spread else number
                 entries[metric] = Entry.of(dict(enumerate(mean + std * SPLITS)))
-        return replace(method, entries=entries, timed_out=False)
+        return replace(method, entries=entries, timed_out=False, conditions=IDLE)
 
     return {
         name: Folder(

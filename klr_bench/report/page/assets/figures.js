@@ -61,13 +61,17 @@ Object.assign(
       const at = (name) => table.columns.findIndex((column) => column.name === name);
       const lines = [series.names[point] || series.name];
       if (series.kind === "published") lines.push("published");
-      else if (rows.length) lines.push(rows.length === 1 ? `repeat ${rows[0][at("repeat")]}` : `mean of ${rows.length} repeats`);
+      else if (rows.length === 1) lines.push(`repeat ${rows[0][at("repeat")]}`);
+      else if (rows.length) {
+        const sets = new Set(rows.map((row) => row[at("dataset")])).size;
+        lines.push(sets > 1 ? `${rows.length} fits on ${sets} data sets` : `mean of ${rows.length} repeats`);
+      }
       lines.push(
         `${xLabel}: ${withSpread(series.x[point], series.xSpread[point])}`,
         `${yLabel}: ${withSpread(series.y[point], series.spread[point])}`,
       );
       const params = new Set(series.kind === "published" ? [] : rows.map((row) => row[at("params")]));
-      if (params.size > 1) lines.push("parameters differ between the repeats");
+      if (params.size > 1) lines.push("parameters differ between the fits");
       else if (params.size) lines.push(asParameters([...params][0]));
       return lines.filter(Boolean);
     };
@@ -122,24 +126,23 @@ Object.assign(
       const few =
         every.filter((series) => series.kind === "repeat").reduce((sum, series) => sum + series.x.length, 0) <= MOST_REPEATS;
       const repeatsAtFirst = hasRepeats && few && every.every((series) => !series.connected) ? "1" : "0";
-      const hidden = () =>
-        new Set(
-          chosen(prefix + "hidden", "")
-            .split("-")
-            .filter(Boolean)
-            .map((at) => ids[Number(at)]),
-        );
+      const hidden = () => {
+        try {
+          return new Set(JSON.parse(chosen(prefix + "hidden", "[]")).filter((id) => ids.includes(id)));
+        } catch {
+          return new Set();
+        }
+      };
       const scale = (axis, log) => chosen(prefix + axis, log ? "log" : "linear");
       const setHidden = (wanted) => {
-        choose(prefix + "hidden", ids.flatMap((id, at) => (wanted.has(id) ? [at] : [])).join("-"), "");
+        choose(prefix + "hidden", JSON.stringify(ids.filter((id) => wanted.has(id))), "[]");
         draw();
       };
 
       const switches = element("div", { class: "tools" });
-      const toggle = (text, isOn, press) => {
+      const toggle = (text, press) => {
         const made = button(text(), () => {
           press();
-          made.textContent = text();
           draw();
         });
         made.refresh = () => {
@@ -148,28 +151,29 @@ Object.assign(
         switches.append(made);
         return made;
       };
-      const yLog = plot.facets[0].y.log;
-      const rescale = (axis, log) => {
-        choose(prefix + axis, scale(axis, log) === "log" ? "linear" : "log", log ? "log" : "linear");
-        plot.facets.forEach((_, at) => choose(`${prefix}zoom${at}`, "", "")); // a range has the units of the old scale
+      const zoomOf = (facet) => `${prefix}zoom ${facet.title} ${facet.y.label}`;
+      const unzoom = () => plot.facets.forEach((facet) => choose(zoomOf(facet), "", ""));
+      /* The scales of the panels; they may differ at first, and the switch then returns to these. */
+      const logs = { x: [plot.x.log], y: plot.facets.map((facet) => facet.y.log) };
+      const scaleOf = (axis) => {
+        const [one, ...others] = new Set(logs[axis].map((log) => scale(axis, log)));
+        return others.length ? "mixed" : one;
       };
-      const toggles = [
+      const rescale = (axis) => {
+        const last = new Set(logs[axis]).size > 1 ? "" : "linear";
+        choose(prefix + axis, { mixed: "linear", linear: "log", log: last }[scaleOf(axis)], "");
+        unzoom(); // a range has the units of the old scale
+      };
+      const toggles = ["x", "y"].map((axis) =>
         toggle(
-          () => `x: ${scale("x", plot.x.log)}`,
-          null,
-          () => rescale("x", plot.x.log),
+          () => `${axis}: ${scaleOf(axis)}`,
+          () => rescale(axis),
         ),
-        toggle(
-          () => `y: ${scale("y", yLog)}`,
-          null,
-          () => rescale("y", yLog),
-        ),
-      ];
+      );
       if (hasRepeats)
         toggles.push(
           toggle(
             () => (chosen(prefix + "repeats", repeatsAtFirst) === "1" ? "hide repeats" : "show repeats"),
-            null,
             () =>
               choose(
                 prefix + "repeats",
@@ -182,7 +186,7 @@ Object.assign(
       const legend = element("ul", { class: "legend", "aria-label": "Legend: press a name to hide or show it" });
       switches.append(
         button("whole range", () => {
-          plot.facets.forEach((_, at) => choose(`${prefix}zoom${at}`, "", ""));
+          unzoom();
           draw();
         }),
         button("SVG", () => saveDrawings()),
@@ -290,10 +294,10 @@ Object.assign(
           linecolor: grid,
           zeroline: false,
           automargin: true,
-          ...(log === "log" ? logTicks(numbers(which)) : { nticks: 7, exponentformat: "e" }),
+          ...(log === "log" && !range ? logTicks(numbers(which)) : { nticks: 7, exponentformat: "e" }),
           ...(range ? { range, autorange: false } : { autorange: true }),
         });
-        const zoom = chosen(`${prefix}zoom${at}`, "").split("_").map(Number);
+        const zoom = chosen(zoomOf(facet), "").split("_").map(Number);
         const whole = zoom.length !== 4 || zoom.some(Number.isNaN);
         return {
           title: { text: plainText(facet.title), font: { size: 14 }, y: 0.97, yanchor: "top" },
@@ -334,11 +338,9 @@ Object.assign(
             places[at].on("plotly_relayout", (change) => {
               if (change["xaxis.range[0]"] === undefined && change["yaxis.range[0]"] === undefined) return;
               const now = places[at].layout;
-              choose(
-                `${prefix}zoom${at}`,
-                [...now.xaxis.range, ...now.yaxis.range].map((value) => Number(value.toPrecision(6))).join("_"),
-                "",
-              );
+              const ranges = [...now.xaxis.range, ...now.yaxis.range];
+              choose(zoomOf(facet), ranges.map((value) => Number(value.toPrecision(6))).join("_"), "");
+              draw();
             });
           if (first)
             for (const name of ["plotly_hover", "plotly_click"])

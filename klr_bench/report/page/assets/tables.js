@@ -3,6 +3,7 @@
 
 /* Makes the columns of a printed table sort; the rows of a paper stay below their method, a total stays last. */
 klr.sortPrinted = (table) => {
+  klr.sorted ??= new Map(); // of tables that newer ones replace
   const body = table.tBodies[0],
     groups = [];
   for (const row of body.rows) {
@@ -10,7 +11,8 @@ klr.sortPrinted = (table) => {
     else groups.push([row]);
   }
   const total = body.querySelector(".total") ? groups.pop() : [];
-  const heads = [...table.tHead.rows[0].cells];
+  const heads = [...table.tHead.rows[0].cells],
+    key = heads.map((head) => head.textContent).join("|");
   heads.forEach((head, at) => {
     if (!head.textContent) return;
     const text = (group) => group[0].cells[at].textContent.trim();
@@ -18,8 +20,7 @@ klr.sortPrinted = (table) => {
     const compare = (a, b) =>
       at ? number(a) - number(b) || text(a).localeCompare(text(b), "en") : text(a).localeCompare(text(b), "en", { numeric: true });
     const isFilled = (group) => !["", "-"].includes(text(group));
-    const press = klr.button(head.textContent, () => {
-      const next = { none: "ascending", ascending: "descending", descending: "none" }[head.ariaSort];
+    const sortAs = (next) => {
       for (const cell of heads) cell.ariaSort = cell === head ? next : "none";
       let sorted = groups;
       if (next !== "none") {
@@ -27,15 +28,23 @@ klr.sortPrinted = (table) => {
         sorted.push(...groups.filter((group) => !isFilled(group)));
       }
       body.append(...sorted.flat(), ...total);
+    };
+    const press = klr.button(head.textContent, () => {
+      const next = { none: "ascending", ascending: "descending", descending: "none" }[head.ariaSort];
+      klr.sorted.set(key, [at, next]);
+      sortAs(next);
     });
     head.ariaSort = "none";
     head.replaceChildren(press);
+    const [last, order] = klr.sorted.get(key) ?? [];
+    if (last === at) sortAs(order);
   });
 };
 
 klr.drawTable = (() => {
   const { element, button, save, asCsv, chosen, choose, numberOf, short, printed } = klr;
-  const ROWS = 50;
+  const ROWS = 50,
+    pages = new Map();
 
   const TEST = /^([A-Za-z_]\w*)(<=|>=|!=|<|>|=)(.*)$/;
   const COMPARED = {
@@ -58,11 +67,13 @@ klr.drawTable = (() => {
         const place = parts ? table.columns.findIndex((column) => column.name === parts[1]) : -1;
         if (place < 0) {
           const wanted = word.toLowerCase();
-          return (row) => row.some((_, place) => printed(table, row, place).toLowerCase().includes(wanted));
+          const shown = (row, place) =>
+            table.columns[place].numeric ? `${row[place]} ${short(row[place])}` : printed(table, row, place);
+          return (row) => row.some((_, place) => shown(row, place).toLowerCase().includes(wanted));
         }
         const compare = COMPARED[parts[2]],
-          number = Number(parts[3]);
-        if (table.columns[place].numeric && parts[3] !== "" && !Number.isNaN(number))
+          number = numberOf(parts[3].replaceAll(",", ""));
+        if (table.columns[place].numeric && parts[3] !== "")
           return (row) => row[place] !== "" && compare(numberOf(row[place]), number);
         return (row) => compare(row[place], parts[3]);
       });
@@ -75,7 +86,7 @@ klr.drawTable = (() => {
     const numeric = table.shown.map((at) => table.columns[at]).findLast((column) => column.numeric);
     let visible,
       sort,
-      page = 0,
+      page = pages.get(name) ?? 0,
       rows = [];
     const head = element("tr"),
       body = element("tbody"),
@@ -140,6 +151,7 @@ klr.drawTable = (() => {
     };
     const show = () => {
       page = Math.max(0, Math.min(page, Math.ceil(rows.length / ROWS) - 1));
+      pages.set(name, page);
       head.replaceChildren(
         ...visible.map((at) => {
           const column = table.columns[at],
