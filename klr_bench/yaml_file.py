@@ -18,7 +18,7 @@ from klr_bench.printing import shortened
 SMALL = 20_000
 """Maximum number of nodes with aliases expanded, as Hydra reads 4,000 per second."""
 LARGE = 1_000_000
-"""Maximum number of nodes of a manifest, which has some for each method on each data set."""
+"""Maximum number of nodes of a manifest, which has several per method and data set."""
 DEEPEST = 50
 """Maximum nesting depth of lists and mappings."""
 LARGEST_WHOLE = 10**300
@@ -26,7 +26,7 @@ EXPONENT = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+\Z")
 
 
 def read_yaml(path: Path, most: int = SMALL) -> Any:
-    """Return the content of a YAML file of at most `most` nodes.
+    """Return the content of a YAML file of at most `most` nodes and 200 bytes per node.
 
     As in Hydra, 1e-3 is a number and dates are strings.  Raises KlrBenchError with the path for anything but a
     regular YAML file, for duplicate keys, for tags, and for files that are too large.

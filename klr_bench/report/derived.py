@@ -69,13 +69,16 @@ def _gains(accuracy: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
     return by_key["value"].last() - first_half, first_half - by_key["value"].first()
 
 
+def with_smallest(objectives: pd.DataFrame, records: pd.DataFrame) -> pd.DataFrame:
+    """Return objectives with the `smallest` one of the same data set, repeat and lambda."""
+    lam = [str(params.get("lam")) for params in records["params"]]
+    merged = objectives.merge(records[["key", "dataset", "repeat"]].assign(lam=lam), on="key")
+    return merged.assign(smallest=merged.groupby(["dataset", "repeat", "lam"])["value"].transform("min"))
+
+
 def _near_optimal(results: Results) -> pd.Series:
-    problems = results.records[["key", "dataset", "repeat"]].assign(
-        lam=[str(params.get("lam")) for params in results.records["params"]]
-    )
-    objective = _at_checkpoints(results, "objective").merge(problems, on="key")
-    smallest = objective.groupby(["dataset", "repeat", "lam"])["value"].transform("min")
-    near = objective["value"] <= smallest + NEAR_OPTIMAL * smallest.abs()
+    objective = with_smallest(_at_checkpoints(results, "objective"), results.records)
+    near = objective["value"] <= objective["smallest"] + NEAR_OPTIMAL * objective["smallest"].abs()
     return objective["elapsed_s"].where(near, np.inf).groupby(objective["key"]).min()
 
 

@@ -95,7 +95,7 @@ class Entry:
     values: Mapping[Hashable, float] = field(default_factory=dict, compare=False)
     """The values by split, if they are known."""
     ratio: float = 0.0
-    """n_test / n_train if each repeat splits the same set again, infinite if unknown; 0 for times and other splits."""
+    """n_test / n_train if each repeat splits the data anew, infinite if unknown; 0 for other splits and for times."""
 
     @classmethod
     def of(cls, values: Iterable[float] | Mapping[Hashable, float], *, alike: bool = True, ratio: float = 0.0) -> Entry:

@@ -179,27 +179,28 @@ class CellFile:
         }
 
     def checked(self) -> CellFile:
-        """Return the cell, or a failed one if a metric is out of range or has a wrong name.
+        """Return the cell, or a failed one if a value or a name cannot be stored.
 
         Checkpoints whose value is NaN are dropped.
         """
         cell = replace(self, checkpoints=[point for point in self.checkpoints if not math.isnan(point[-1])])
-        values = [*self.record.metrics.items(), *((name, value) for _, _, name, value in cell.checkpoints)]
+        message = cell._fault()
+        if not message:
+            return cell
+        failed = replace(self.record, status="error", message=message, metrics={})
+        return CellFile(failed, self.config_hash, self.created)
+
+    def _fault(self) -> str:
+        """Return why the cell cannot be stored, or ""."""
+        values = [*self.record.metrics.items(), *((name, value) for _, _, name, value in self.checkpoints)]
         for name, value in values:
             if not (isinstance(name, str) and _is_name(name)) or name in FIELDS:
-                message = f"expected a name of a metric, which has no slashes, got {name!r} from the fit"
-            elif not possible(name, value):
-                message = f"{name}: expected {RANGES.get(name, ANY).range}, got {value!r} from the fit"
-            else:
-                continue
-            failed = replace(self.record, status="error", message=message, metrics={})
-            return CellFile(failed, self.config_hash, self.created)
-        if parse_cell(cell.content(), self.record.key) is None:
-            message = (
-                "checkpoints or bins of the fit cannot be stored: t must be a whole number, and probabilities <= 1"
-            )
-            return CellFile(replace(self.record, status="error", message=message), self.config_hash, self.created)
-        return cell
+                return f"expected a name of a metric, which has no slashes, got {name!r} from the fit"
+            if not possible(name, value):
+                return f"{name}: expected {RANGES.get(name, ANY).range}, got {value!r} from the fit"
+        if parse_cell(self.content(), self.record.key) is None:
+            return "checkpoints or bins of the fit cannot be stored: t must be a whole number, and probabilities <= 1"
+        return ""
 
 
 CELL = TypeAdapter(CellFile)

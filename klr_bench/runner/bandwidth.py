@@ -115,13 +115,18 @@ def _multiple(spec: Parameters) -> float | None:
     return factor if 0.0 < factor < math.inf else None
 
 
-def shared_kernel(algorithm: AlgorithmConfig, estimator: Parameters, kernel: KernelConfig) -> EstimatorSpec | None:
-    """Return the kernel parameters of an estimator, or None if it has no kernel.
+def shared_kernel(
+    algorithm: AlgorithmConfig, estimator: Parameters, grid: Collection[str], kernel: KernelConfig
+) -> EstimatorSpec | None:
+    """Return the kernel parameters that all candidates of an algorithm share, or None.
 
-    For an estimator without a parameter `kernel`, return the parameters listed in `kernel_parameters` of its YAML file.
+    If gamma is in the grid, the candidates have a gamma each.  For an estimator without a parameter `kernel`, return
+    the parameters listed in `kernel_parameters` of its YAML file.
     """
     declared = algorithm.kernel_parameters or ()
-    return kernel_of(estimator, kernel.model_dump()) or _unset(declared, estimator, kernel) or None
+    shared = kernel_of(estimator, kernel.model_dump()) or _unset(declared, estimator, kernel)
+    own = ("gamma", *DISTANCES) if "gamma" in grid else ()
+    return {name: value for name, value in shared.items() if name not in own} or None
 
 
 def _unset(names: Collection[str], estimator: Parameters, kernel: KernelConfig) -> EstimatorSpec:

@@ -316,9 +316,10 @@ class _Run:
         A failure does not replace a finished cell, which another run in the same folder may have written.
         """
         result = result.checked()
-        if result.record.status in FINISHED or not self.store.finished(item.key):
+        is_finished = result.record.status in FINISHED
+        if is_finished or not self.store.finished(item.key):
             self.store.write_cell(result)
-        if result.record.status in FINISHED:
+        if is_finished:
             remove_state(self.store.folder, item.key)
             self.outcome.n_computed += 1
             self._end(item)

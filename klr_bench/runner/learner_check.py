@@ -46,7 +46,7 @@ class Learner:
 
     def new(self, X: Any) -> Any:
         """Return an unfitted estimator as a run makes it for the training rows X (n, d)."""
-        kernel = resolve_kernel(shared_kernel(self.algorithm, self.candidates[0], KernelConfig()), X, 0)
+        kernel = resolve_kernel(shared_kernel(self.algorithm, self.candidates[0], (), KernelConfig()), X, 0)
         return make(resolve_gamma(self.candidates[0], X), kernel, 0)
 
     def fit(self, data: Prepared) -> Any:

@@ -18,7 +18,6 @@ from klr_bench.config.models import (
     LEFT_TO_SELECTION,
     AlgorithmConfig,
     DatasetConfig,
-    KernelConfig,
     RunConfig,
     SelectionConfig,
     TraceConfig,
@@ -33,7 +32,7 @@ from klr_bench.instantiate import TARGET, EstimatorSpec, Parameters, build, chec
 from klr_bench.metrics.labels import METRICS, metric_files
 from klr_bench.results.keys import content_hash, file_hash, module_hash, source_hash
 from klr_bench.results.variants import Variant, variant_text
-from klr_bench.runner.bandwidth import DISTANCES, shared_kernel, substitute_gamma
+from klr_bench.runner.bandwidth import shared_kernel, substitute_gamma
 from klr_bench.runner.selection import candidates
 
 SPLITTING_MODULES = ("klr_bench.datasets.splits", "klr_bench.datasets.preprocessing", "klr_bench.datasets.grouping")
@@ -280,7 +279,7 @@ def _methods(config: RunConfig, *, construct: bool) -> list[Method]:
                     estimator=estimator,
                     grid=grid,
                     candidates=choices,
-                    kernel=_kernel(algorithm, estimator, grid, config.kernel),
+                    kernel=shared_kernel(algorithm, estimator, grid, config.kernel),
                     selection=config.selection,
                     trace=config.trace,
                     time_limit_s=algorithm.time_limit_s,
@@ -288,16 +287,6 @@ def _methods(config: RunConfig, *, construct: bool) -> list[Method]:
                 )
             )
     return methods
-
-
-def _kernel(
-    algorithm: AlgorithmConfig, estimator: Parameters, grid: Parameters, shared: KernelConfig
-) -> Parameters | None:
-    """Return the kernel that all candidates share, without its width if that is in the grid."""
-    kernel = shared_kernel(algorithm, estimator, shared)
-    if kernel and "gamma" in grid:
-        kernel = {name: value for name, value in kernel.items() if name not in ("gamma", *DISTANCES)}
-    return kernel or None
 
 
 def _candidates(algorithm: AlgorithmConfig, estimators: Sequence[EstimatorSpec], score: str) -> tuple[Candidate, ...]:

@@ -254,4 +254,4 @@ def winners(folder: Path) -> dict[str, str]:
         for name in names
         for dataset in accuracy.index[accuracy[name].isna()]
     ]
-    return {"winners": "\n\n".join([grid, *filter(None, [" ".join(without)])])}
+    return {"winners": f"{grid}\n\n{' '.join(without)}".rstrip()}

@@ -230,7 +230,7 @@ def take_labels(
     targets, classes = encode_targets(
         used, labels, str(path), positive=positive, multiclass=positive is None, column=column
     )
-    said, rows = labels.lookalikes(), labels.dropped_rows()
+    lookalikes, dropped = labels.lookalikes(), labels.dropped_rows()
     if positive is not None and len(labels.spellings) > 2:
         used, labels = (targets > 0).astype(int), Labels(classes)
     counts = dict(zip(labels.spellings, np.bincount(used).tolist(), strict=True))
@@ -243,9 +243,9 @@ def take_labels(
             f"warning: few rows of {', '.join(rare)}: they may never be predicted. Add rows, join classes, or decide "
             "by the probability of the class"
         )
-    notes += said
-    if rows:
-        notes.append(f"left out: {rows}")
+    notes += lookalikes
+    if dropped:
+        notes.append(f"left out: {dropped}")
     values = whole_numbers(labels.spellings) or labels.spellings
     return frame.loc[kept].drop(columns=label), np.array(values)[used], notes
 

@@ -36,7 +36,7 @@ CANDIDATES = 64
 NEW = 1e-10
 """Minimum share of a candidate's curvature not explained by the import vectors; below it the system is singular."""
 DRAWS = 10
-"""Largest number of times that candidates are drawn in a round."""
+"""Maximum number of times that candidates are drawn in a round."""
 ROUNDS = 3
 """Number of rounds whose mean gain determines the end, because a single round may gain little if two import vectors are
 needed.

@@ -239,10 +239,9 @@ class BudgetOSKL(BudgetClassifier):
             operands, signs, shares = self._state.operands.fitting(X), self._signs(y)[None], np.full(n, 1.0 / n)
             random = np.random.RandomState(0)  # a refit must not change the random numbers of a later partial_fit
             for solver in newton_steps(operands, X, self.support_vectors_, signs, shares, lam, random, tol=TOL):
-                coef = solver.coef
+                self._state.refitted = solver.coef()[0], self.t_
                 if callback is not None and callback(self, self.t_):
                     break
-            self._state.refitted = coef()[0], self.t_
             self._publish()
 
     _progressive = True

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from klr_bench.report.derived import with_smallest
 from klr_bench.report.figures.core.figure import Figure, Inputs, Needs
 from klr_bench.report.figures.core.plot import (
     ACCURACY,
@@ -168,12 +169,8 @@ def excess_objectives(traces: pd.DataFrame, records: pd.DataFrame) -> pd.DataFra
 
     F* is the smallest value over all fits with the same data set, repeat and lambda.
     """
-    problems = records[["key", "dataset", "repeat"]].assign(
-        lam=[str(params.get("lam")) for params in records["params"]]
-    )
-    excess = traces[traces["metric"] == "objective"].merge(problems, on="key")
-    smallest = excess.groupby(["dataset", "repeat", "lam"])["value"].transform("min")
-    excess = excess.assign(value=excess["value"] / smallest - 1, metric="excess_objective")
+    excess = with_smallest(traces[traces["metric"] == "objective"], records)
+    excess = excess.assign(value=excess["value"] / excess["smallest"] - 1, metric="excess_objective")
     return excess.loc[excess["value"] > 0, list(traces.columns)]
 
 

@@ -69,7 +69,7 @@ FEW_REPEATS = 5
 LEVEL = 0.05
 """Level of the tests of means without a published spread, and of standard deviations."""
 NOT_RATES = ("nonzero_fraction", "n_iter_ratio", "first_nonzero", "mean_nonzero", "log_loss_ratio")
-"""Percentages of which a point may be a large difference."""
+"""Metrics in percent for which one percentage point may be a large difference."""
 
 
 def verdict_of(entry: Entry, printed: Printed, metric: Metric | None, printed_repeats: int | None) -> Verdict:

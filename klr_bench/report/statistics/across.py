@@ -20,7 +20,7 @@ from scipy.spatial.distance import squareform
 from klr_bench.report.statistics.paired import Array, holm
 
 DIGITS = 12
-"""Decimals to which scores are rounded: equal values in another order may have means that differ by rounding."""
+"""Number of decimals to which scores are rounded, since means of the same values in another order may differ."""
 
 
 class Friedman(NamedTuple):
