@@ -9,6 +9,7 @@ load, and so do the types of keys.
 from __future__ import annotations
 
 import importlib
+import json
 import math
 import re
 from collections.abc import Iterable, Iterator
@@ -129,6 +130,10 @@ def nodes(schema: Any) -> Iterator[dict[str, Any]]:
             waiting += value
 
 
+BIT_GENERATORS = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")
+"""Names of classes that a random generator may have; skops calls what has the name in a file."""
+
+
 def check_nodes(schema: Any) -> None:
     """Raise ValueError if skops would call what a model file contains.
 
@@ -147,6 +152,10 @@ def check_nodes(schema: Any) -> None:
                 fault = "different keys that are written alike, such as 1 and '1'"
         elif loader == "PartialNode" and node["content"]["func"]["__loader__"] != "FunctionNode":
             fault = "a partial call of something other than a function"
+        elif loader == "RandomGeneratorNode":
+            name = node["content"]["bit_generator"]["content"]["bit_generator"]["content"]
+            if json.loads(name) not in BIT_GENERATORS:
+                fault = "an unknown generator of random numbers"
         elif loader == "FunctionNode" and "content" in node:
             fault = "a function with two names"
         elif loader in ("NdArrayNode", "TypeNode") and _name(node) == "numpy.void":

@@ -87,3 +87,12 @@ def error_message(text: str) -> str:
 def no_formula(text: str) -> str:
     """Prefix a string with an apostrophe if a spreadsheet would read it as a formula."""
     return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
+
+
+def quote(text: str) -> str:
+    """Return a string in single quotes, escaped for Hydra's command-line grammar.
+
+    A backslash is doubled only before a quote and at the end: elsewhere Hydra takes it literally.
+    """
+    escaped = re.sub(r"(\\*)('|\Z)", lambda match: match[1] * 2 + ("\\'" if match[2] else ""), text)
+    return f"'{escaped}'"

@@ -86,8 +86,17 @@ def steps(estimator: Any, n_samples: int) -> tuple[int, int]:
 
 def takes_callback(estimator: Any) -> bool:
     """Return True if the method `fit` of an estimator or class has a parameter `callback`."""
+    return _fit_takes(estimator, "callback")
+
+
+def takes_groups(estimator: Any) -> bool:
+    """Return True if the method `fit` of an estimator or class has a parameter `groups`."""
+    return _fit_takes(estimator, "groups")
+
+
+def _fit_takes(estimator: Any, name: str) -> bool:
     try:
-        return "callback" in inspect.signature(estimator.fit).parameters
+        return name in inspect.signature(estimator.fit).parameters
     except (ValueError, TypeError):  # compiled functions may have no signature
         return False
 

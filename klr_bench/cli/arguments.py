@@ -12,6 +12,7 @@ from pathlib import Path
 
 from klr_bench.errors import fail, nearest
 from klr_bench.files import expanded
+from klr_bench.printing import quote
 
 OWN_FLAGS = ("--debug", "--quiet", "--dry-run", "--verbose", "--pdb")
 OWN_KEYS = ("paper", "watch")
@@ -31,6 +32,8 @@ LITERAL_KEYS = (
     *("data.mirror", "data.cache", "data.path", "data.test_path", "data.label", "data.positive", "data.group"),
     *("data.time", "results_dir", "hydra.sweep.dir", "hydra.run.dir"),
 )
+TEXT_KEYS = ("data.label", "data.positive", "data.group", "data.time", "keep")
+"""Keys whose values are no paths, also if they begin with ~."""
 LITERAL = re.compile(rf"(\+{{0,2}}(?:{'|'.join(map(re.escape, LITERAL_KEYS))}))=(.*)", re.DOTALL)
 """Values that are taken literally; Hydra's lexer accepts blanks, commas, ~ and ? only in quotes."""
 OPEN_KEY = re.compile(r"(?:(?:algorithms|datasets|sweep|against)\.[^=]+|sweep|against)=")
@@ -132,15 +135,6 @@ def _rewrite(argument: str) -> str:
     return f"++{argument}" if OPEN_KEY.match(argument) else argument
 
 
-def quote(text: str) -> str:
-    """Return a string in single quotes, escaped for Hydra's command-line grammar.
-
-    A backslash is doubled only before a quote and at the end: elsewhere Hydra takes it literally.
-    """
-    escaped = re.sub(r"(\\*)('|\Z)", lambda match: match[1] * 2 + ("\\'" if match[2] else ""), text)
-    return f"'{escaped}'"
-
-
 def fixed_keys(arguments: Sequence[str]) -> frozenset[str]:
     """Return the keys that have the same value in all jobs of a sweep.
 
@@ -198,7 +192,7 @@ def split_keys(arguments: Sequence[str], keys: Sequence[str]) -> tuple[list[str]
                 fail(f"{key}: expected {key}=<value>, got none.")
             if key in values:
                 fail(f"{key}: expected one value, got {values[key]!r} and {value!r}.")
-            values[key] = str(expanded(value)) if value.startswith("~") else value
+            values[key] = str(expanded(value)) if value.startswith("~") and key not in TEXT_KEYS else value
         else:
             words.append(argument)
     return words, values

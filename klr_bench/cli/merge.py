@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from itertools import islice
 from pathlib import Path
 
 from klr_bench.cli import EXIT_FAILED
 from klr_bench.cli.arguments import split_keys
 from klr_bench.cli.outputs import COMPRESSED, check_folder, check_table, write_table
 from klr_bench.errors import fail
-from klr_bench.files import expanded, is_one_of, regular, write_atomic
+from klr_bench.files import expanded, is_one_of, write_atomic
 from klr_bench.printing import print_line, warn
 from klr_bench.results.archive import ENDING, FILES, archive
 
@@ -67,13 +66,15 @@ def _write_file(sources: Sequence[Path], into: Path, ending: str) -> int:
 
 def _runs(sources: Sequence[Path]) -> list[Path]:
     """Return the folders of all runs, whose names must differ."""
+    from klr_bench.report.load import was_run
+
     by_name: dict[str, Path] = {}
     for source in sources:
         files = [path for name in FILES[:2] for path in (*source.glob(name), *source.glob(f"*/{name}"))]
         if not files:
             fail(f"merge: {source}: expected a results folder or the folder of a run, but it has no records.csv.")
         for folder in sorted({path.parent for path in files}):
-            if not _has_rows(folder / "records.csv"):
+            if not was_run(folder):
                 warn(f"{folder}: not merged, because no cell has been computed there.")
                 continue
             name = folder.resolve().name
@@ -82,12 +83,3 @@ def _runs(sources: Sequence[Path]) -> list[Path]:
     if not by_name:
         fail("merge: expected folders with results, but no cell has been computed in any of them.")
     return [*by_name.values()]
-
-
-def _has_rows(records: Path) -> bool:
-    """Return False if a table is missing or has only a header."""
-    try:
-        with regular(records) as file:
-            return len([*islice(file, 2)]) != 1
-    except FileNotFoundError:
-        return False

@@ -61,9 +61,10 @@ def fit(arguments: Sequence[str]) -> int:
     from klr_bench.cli.losses import validation_losses
     from klr_bench.datasets.column_notes import describe
     from klr_bench.datasets.readers.user_table import SOURCE, frame_groups, read_frame, take_labels
+    from klr_bench.protocols import takes_groups
     from klr_bench.report.labels import pluralize
     from klr_bench.runner.bandwidth import resolve_gamma, substitute_gamma
-    from klr_bench.runner.grouped import takes_groups, with_groups
+    from klr_bench.runner.grouped import with_groups
     from klr_bench.runner.plan import check_candidates
     from klr_bench.runner.selection import make
 
@@ -98,17 +99,21 @@ def fit(arguments: Sequence[str]) -> int:
         except (Exception, SystemExit) as error:
             fail(f"algorithm={name}: fit raised {exception_message(error)}")
         seconds = time.perf_counter() - begun
-    losses = validation_losses(classifier, X, y, groups)
-    score = getattr(classifier, "best_score_", math.nan)
-    loss = "" if losses or math.isnan(score) else f"; validation log loss {-score:.4f}"
+    folds = getattr(classifier, "cv", None)
     if data.time is not None:
         classifier.set_params(cv=None)  # the folds are not part of the model
+    content = model_file.dump(make_pipeline(preparer, classifier), train)
+    write_atomic(output, content)
+    if data.time is not None:
+        classifier.set_params(cv=folds)
+    with _warning_lines():
+        losses = validation_losses(classifier, X, y, groups)
+    score = getattr(classifier, "best_score_", math.nan)
+    loss = "" if losses or math.isnan(score) else f"; validation log loss {-score:.4f}"
     size = f"{pluralize(len(y), 'row')} and {pluralize(X.shape[1], 'feature')}"
     print_line(f"{algorithm.label}: fitted to {size} in {seconds:.1f} s{loss}")
     if losses:
         print_line(losses)
-    content = model_file.dump(make_pipeline(preparer, classifier), train)
-    write_atomic(output, content)
     print_line(f"{output}: {len(content) / 1000:,.0f} kB")
     print_line(f"Next: klr-bench predict model={shlex.quote(str(output))} data.path=NEW.csv output=predictions.csv")
     return 0

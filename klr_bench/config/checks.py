@@ -9,7 +9,7 @@ from typing import Any
 
 from klr_bench import instantiate
 from klr_bench.config import locations as config_files
-from klr_bench.config.models import LEFT_TO_SELECTION, RunConfig
+from klr_bench.config.models import RunConfig
 from klr_bench.config.splitting import Folds
 from klr_bench.errors import error_context, fail
 from klr_bench.instantiate import Parameters
@@ -76,13 +76,16 @@ def _check_against(run: RunConfig, sweep: Mapping[str, Parameters], searched: Se
                     config_files.find("algorithm", value, searched)  # raises an error for a misspelled name
 
 
+STREAMED = ("accuracy", "log_loss")
+"""Metrics of predictions that a stream has, whose predictions are not kept."""
+
+
 def _check_streams(run: RunConfig) -> None:
     stem = next((stem for stem, dataset in run.datasets.items() if dataset.is_stream), None)
     if stem is None:
         return
-    for name, algorithm in run.algorithms.items():
-        swept = run.sweep.get(name, {})
-        grid = {key: values for key, values in algorithm.grid.items() if LEFT_TO_SELECTION in swept.get(key, ["cv"])}
+    for name in run.algorithms:
+        grid = run.selected_grid(name)
         if (n_candidates := math.prod(map(len, grid.values()))) > 1:
             values = f"algorithms.{name}.estimator.{next(iter(grid))}=VALUE, or list several values in sweep.{name}"
             got = f"there are {n_candidates} combinations of values, but selection on the stream {stem} is not possible"
@@ -90,6 +93,10 @@ def _check_streams(run: RunConfig) -> None:
     if run.trace.points:
         points, window = f"trace.points={run.trace.points}", f"datasets.{stem}.split.window"
         fail(f"{points}: has no effect on the stream {stem}, which has one checkpoint per {window}. Leave it out.")
+    for metric in run.metrics or ():
+        if metric not in METRICS or (METRICS[metric].of and metric not in STREAMED):
+            expected = f"{' or '.join(STREAMED)} of the predictions"
+            fail(f"metrics: on the stream {stem}, expected {expected}, got {metric}. Leave it out.")
     if run.parallel.backend == "dask":
         fail(f"parallel=dask: the data set {stem} is a stream, which is read on one machine. Leave parallel=dask out.")
 
@@ -131,12 +138,7 @@ def _reasons(config: RunConfig) -> dict[str, str | None]:
     no_dask = None if backend == "dask" else f"the backend is {backend}; add parallel=dask"
     has_cluster = parallel.address or parallel.scheduler_file
     own_cluster = "an existing cluster has a fixed number of workers" if has_cluster else None
-    selects = any(
-        len(values) > 1 and (name not in swept or LEFT_TO_SELECTION in swept[name])
-        for stem, algorithm in config.algorithms.items()
-        for swept in [config.sweep.get(stem, {})]
-        for name, values in algorithm.grid.items()
-    )
+    selects = any(len(values) > 1 for stem in config.algorithms for values in config.selected_grid(stem).values())
     has_budgets = any("budget" in lists for lists in config.sweep.values())
     not_nested = None if config.selection.nested else "selection.nested is false"
     return {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
@@ -149,8 +150,15 @@ def check_pairs(data: DataConfig) -> None:
 
 def label_column(data: DataConfig) -> str | int | None:
     """Return the name or the position of the user's label column, or None for the last column."""
-    label = data.label
-    return int(label) if isinstance(label, str) and label.removeprefix("-").isdecimal() else label
+    return None if data.label is None else name_or_position(data.label)
+
+
+def name_or_position(column: str | int) -> str | int:
+    """Return a column that is given by its position, such as "4", as an integer.
+
+    "04" is a name.
+    """
+    return int(column) if re.fullmatch("-?[1-9][0-9]*", str(column)) else column
 
 
 def _not_none(values: Plain) -> Plain:

@@ -331,6 +331,13 @@ class RunConfig(RunEntry):
     algorithms: dict[Name, AlgorithmConfig] = Field(default_factory=dict)  # type: ignore[assignment]
     sweep: Sweep = Field(default_factory=dict)
 
+    def selected_grid(self, algorithm: str) -> dict[str, list[Any]]:
+        """Return the values of each parameter that cross-validation selects for an algorithm."""
+        swept, grid = self.sweep.get(algorithm, {}), self.algorithms[algorithm].grid
+        return {
+            name: values for name, values in grid.items() if LEFT_TO_SELECTION in swept.get(name, [LEFT_TO_SELECTION])
+        }
+
     def leaves_out(self, dataset: str, algorithm: str, variant: Mapping[str, Any]) -> bool:
         """Return True if `left_out` excludes a method on a data set."""
         values = self.left_out.get(dataset, {}).get(algorithm)

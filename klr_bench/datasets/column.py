@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from klr_bench.datasets.amounts import amount_value, is_missing, parse_amount, parse_numbers, text_of
 from klr_bench.datasets.class_labels import LARGEST, first_ten
 from klr_bench.datasets.columns import truth_values
-from klr_bench.datasets.dates import date_features
+from klr_bench.datasets.dates import EITHER, date_features, date_form
 from klr_bench.errors import fail, sanitize
 
 NUMBER, TEXT, DATE, LEAVE_OUT = KINDS = ("number", "text", "date", "leave_out")
@@ -67,8 +67,8 @@ class Column:
     commas: bool = False
     """True if commas separate thousands, or points if `decimal` is a comma."""
     decimal: str = "."
-    day_first: bool = True
-    """Order of the day and the month in a date such as 3/4/2021."""
+    day_first: bool | None = True
+    """Order of the day and the month in a date such as 3/4/2021; None if the training rows do not show it."""
     coerce: bool = False
     """True if values that cannot be read are missing values."""
     n_unreadable: int = 0
@@ -149,7 +149,7 @@ class Column:
             counts = Counter("" if self._is_missing(text) else text for text in texts)
             return Counter({text: n for text, n in counts.items() if self._is_new(text)})
         code_of = self._codes(texts)
-        return Counter("" if is_missing(text) else text for text in texts if code_of[text] < 0)
+        return Counter("" if self._is_missing(text) else text for text in texts if code_of[text] < 0)
 
     def codes(self, texts: Sequence[str]) -> NDArray[np.intp]:
         """Return the places (n,) of the strings of a column of text among its values, or -1."""
@@ -160,7 +160,7 @@ class Column:
         """Map the strings of a column of text to the places of their values, or to -1."""
         places = {value: place for place, value in enumerate(self.known)}
         truth = truth_values({*places} - {""})
-        values = {text: "" if is_missing(text) else truth.get(text.lower(), text) for text in set(texts)}
+        values = {text: "" if self._is_missing(text) else truth.get(text.lower(), text) for text in set(texts)}
         if self.whole:
             read = partial(amount_value, unit="", commas=self.commas, decimal=self.decimal)
             numbers = {text: read(value) for text, value in values.items() if value}
@@ -178,7 +178,11 @@ class Column:
             return [math.nan] * self.width
         value: float | None
         if self.kind == DATE:
-            return date_features(text, self.values, day_first=self.day_first) or [math.inf] * self.width
+            orders: tuple[bool, ...] = (self.day_first,) if self.day_first is not None else (True, False)
+            if len(orders) == 2 and (date_form(text) or ("",))[0] == EITHER:
+                orders = ()
+            found = (date_features(text, self.values, day_first=day_first) for day_first in orders)
+            return next(filter(None, found), [math.inf] * self.width)
         if self.kind == ORDERED:
             value = self.values.index(text) if text in self.values else None
         else:
@@ -186,8 +190,8 @@ class Column:
         return [math.inf if value is None else value]
 
     def _is_missing(self, text: str) -> bool:
-        """Return True for a missing value; a level of an ordered category, such as "none", is not."""
-        return is_missing(text) and not (self.kind == ORDERED and text in self.values)
+        """Return True for a missing value; a category such as "none" is not."""
+        return is_missing(text) and not (text and self.kind in (ORDERED, TEXT) and text in self.known)
 
     def _is_new(self, text: str) -> bool:
         return abs(self._numbers(text)[0]) > LARGEST if text else not self.n_missing

@@ -36,7 +36,18 @@ from klr_bench.datasets.column import (
     with_unit,
 )
 from klr_bench.datasets.columns import BOOLEANS, CATEGORY, DATES, FEW_VALUES, MOST_COUNTED, STRING, ColumnProfile
-from klr_bench.datasets.dates import CLOCK, HOUR, MONTH, UNKNOWN_ORDER, WEEKDAY, YEAR, order_of
+from klr_bench.datasets.dates import (
+    CLOCK,
+    DAY_FIRST,
+    DOTTED,
+    HOUR,
+    MONTH,
+    MONTH_FIRST,
+    UNKNOWN_ORDER,
+    WEEKDAY,
+    YEAR,
+    order_of,
+)
 from klr_bench.datasets.layout import Layout
 from klr_bench.errors import fail, nearest, sanitize
 from klr_bench.parsing import check_choice
@@ -183,9 +194,9 @@ def _date_column(column: Callable[..., Column], profile: ColumnProfile, *, is_fr
         return column(LEAVE_OUT, UNKNOWN_ORDER)
     days = () if CLOCK in forms else (YEAR, MONTH, WEEKDAY)
     n_unreadable = profile.n_present - profile.n_dates if column(DATE).coerce else 0
-    return column(
-        DATE, n_unreadable=n_unreadable, values=(*days, *((HOUR,) if profile.has_clock else ())), day_first=day_first
-    )
+    values = (*days, *((HOUR,) if profile.has_clock else ()))
+    is_shown = {DAY_FIRST, MONTH_FIRST, DOTTED} & {*forms}
+    return column(DATE, n_unreadable=n_unreadable, values=values, day_first=day_first if is_shown else None)
 
 
 def _unclear_comma(profile: ColumnProfile, as_number: str) -> tuple[tuple[int, str], str]:

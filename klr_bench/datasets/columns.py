@@ -93,7 +93,7 @@ class ColumnProfile:
         numbers = parse_numbers(texts, self.decimal)
         rows = list(zip(lines, texts, strict=True))
         if numbers is None:
-            marks = {text for text in {*texts} if is_missing(text)}
+            marks = {""} if self.declared == CATEGORY else {text for text in {*texts} if is_missing(text)}
             self.missing.update(text for text in texts if text in marks)
             rows = [(line, text) for line, text in rows if text not in marks]
             numbers = parse_numbers([text for _, text in rows], self.decimal)

@@ -160,13 +160,22 @@ def _values(series: Any, lines: Sequence[int], where: str) -> Values:
             raise ValueError(message)
     texts = ["" if gone else text_of(cell) for cell, gone in zip(cells, missing, strict=True)]
     if dtype in (nw.Categorical, nw.Enum, nw.Boolean) or {*kinds} <= {bool, np.bool_}:
-        native: Any = getattr(series.to_native(), "dtype", None)
-        levels = tuple(map(text_of, native.categories)) if getattr(native, "ordered", False) else ()
-        return Values(texts, CATEGORY if kinds else "", levels)
+        return Values(texts, CATEGORY if kinds else "", tuple(map(text_of, _levels(series.to_native()))))
     if dtype in (nw.Date, nw.Datetime) or all(issubclass(kind, date | pd.Period) for kind in kinds):
         return Values(texts, DATES if kinds else "")
     marked = any(is_missing(text) for text, gone in zip(texts, missing, strict=True) if not gone)
     return Values(texts, STRING if dtype == nw.String and not marked else "")
+
+
+def _levels(native: Any) -> list[Any]:
+    """Return the values of an ordered category of pandas or Arrow, or none."""
+    dtype, kind = getattr(native, "dtype", None), getattr(native, "type", None)
+    if getattr(dtype, "ordered", False):
+        return list(native.dtype.categories)
+    if not getattr(kind, "ordered", False):
+        return []
+    chunks = native.unify_dictionaries().chunks
+    return list(chunks[0].dictionary.to_pylist()) if chunks else []
 
 
 def _is_no_value(kind: type) -> bool:

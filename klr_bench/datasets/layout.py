@@ -118,6 +118,8 @@ def layout_of(
     is_header = (train and train.header == first) or _is_header(first, below, label_column)
     if names is not None:
         is_header = not set(names).isdisjoint(first)
+        if not names and _are_names(first, below):
+            fail(f"{path}: the first line is a header, but the training file has none; expected only rows. Remove it.")
     header = first if is_header else None
     label = place_of(path, -1 if label_column is None else label_column, header, len(first), "data.label")
     layout = Layout(delimiter, header, len(first), label, encoding, (declared is not None) + n_titles, n_titles)
@@ -220,6 +222,16 @@ def place_of(path: Path, column: str | int, header: tuple[str, ...] | None, n: i
         kind = setting.removeprefix("data.")
         fail(f"{path}: there is no {kind} column {sanitize(repr(column))} ({setting}); {what}")
     return number - 1 if number > 0 else number % n
+
+
+def _are_names(first: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
+    """Return True if the first line has only texts, and the rows below only numbers.
+
+    Some of these may be missing.
+    """
+    if not below or any(parse_number(field) is not None or is_missing_label(field) for field in first):
+        return False
+    return all(parse_number(field) is not None or is_missing_label(field) for row in below for field in row)
 
 
 def _is_header(first: Sequence[str], below: Sequence[Sequence[str]], label_column: str | int | None) -> bool:

@@ -51,12 +51,12 @@ def _coded(graph: Any, column: Column) -> str:
         features = []
         for *shares, other in zip(*column.shares, strict=True):
             values = _spellings(dict(zip(column.values, shares, strict=True)))
-            values |= dict.fromkeys(_missing_marks(), values.get("", other))
+            values = dict.fromkeys(_missing_marks(), values.get("", other)) | values
             features.append(_looked_up(graph, column, values, other))
         return str(graph.node("Concat", *features, axis=1))
     places = _spellings({text: float(min(place, len(column.values))) for place, text in enumerate(column.known)})
     if "" in places:
-        places |= dict.fromkeys(_missing_marks(), places[""])
+        places = dict.fromkeys(_missing_marks(), places[""]) | places
     codes_of_rows = _looked_up(graph, column, places, -1.0)
     equal = graph.node("Equal", codes_of_rows, graph.constant(np.arange(column.width, dtype=np.float64)[None]))
     return str(graph.node("Cast", equal, to=graph.double))

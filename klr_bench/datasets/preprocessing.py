@@ -129,7 +129,7 @@ def scaling_by(X: Any, kind: str | None, *, impute: bool = False) -> Scaling:
     X is float32 or float64.  `kind` is "minmax" (scale to [0, 1]), "standard" (mean 0 and standard deviation 1), "auto"
     (like "standard", after features with a long tail have been replaced by ranks) or None (no scaling; X may be
     sparse).  With `impute`, a missing value (NaN) is replaced by the median of its feature, and an indicator is added
-    to the features.
+    to the features, and features that are constant, also among new rows, become 0.
     """
     from sklearn import config_context
     from sklearn.impute import SimpleImputer
@@ -144,7 +144,7 @@ def scaling_by(X: Any, kind: str | None, *, impute: bool = False) -> Scaling:
             return Scaling(columns, imputer)
         origin = _origin(X)
         X = X - origin
-        units = _units(X)
+        units = np.where(impute & (X.min(axis=0) == X.max(axis=0)), 0, _units(X))
         X = X * units
         if kind == "auto":
             columns = long_tailed(X)

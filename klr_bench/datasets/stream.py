@@ -243,18 +243,23 @@ class Stream:
         part = suffixed(path, ".part")
         with disk_errors(path, "another folder"):
             path.parent.mkdir(parents=True, exist_ok=True)
-            with part.open("wb") as file:
-                header = {"descr": "<f4", "fortran_order": False, "shape": (n_rows, self.n_features)}
-                np.lib.format.write_array_header_1_0(file, header)  # the header has room for the final number of rows
-                for X, y in self:
-                    (X.toarray() if sp.issparse(X) else X).tofile(file)
-                    labels.append(y)
-                    n_rows += len(y)
-                file.seek(0)
-                header |= {"descr": X.dtype.str, "shape": (n_rows, self.n_features)}
-                np.lib.format.write_array_header_1_0(file, header)
-            path.with_name("y.npy").unlink(missing_ok=True)  # never labels of other rows beside new rows
-            part.replace(path)
+            try:
+                with part.open("wb") as file:
+                    header = {"descr": "<f4", "fortran_order": False, "shape": (n_rows, self.n_features)}
+                    np.lib.format.write_array_header_1_0(file, header)  # which has room for the final number of rows
+                    for X, y in self:
+                        (X.toarray() if sp.issparse(X) else X).tofile(file)
+                        labels.append(y)
+                        n_rows += len(y)
+                    if not n_rows:
+                        fail(f"to_memmap: expected fewer than skip_rows={self.skip_rows:,} rows, got no others.")
+                    file.seek(0)
+                    header |= {"descr": X.dtype.str, "shape": (n_rows, self.n_features)}
+                    np.lib.format.write_array_header_1_0(file, header)
+                path.with_name("y.npy").unlink(missing_ok=True)  # never labels of other rows beside new rows
+                part.replace(path)
+            finally:
+                part.unlink(missing_ok=True)
             np.save(path.with_name("y.npy"), np.concatenate(labels))
         return np.load(path, mmap_mode="r"), np.load(path.with_name("y.npy"))
 

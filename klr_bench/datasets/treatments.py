@@ -19,6 +19,8 @@ from klr_bench.datasets.column import LEAVE_OUT, TEXT, Column
 from klr_bench.datasets.column_kinds import as_category
 from klr_bench.datasets.frames import Values
 from klr_bench.datasets.preprocessing import scaling_by
+from klr_bench.estimators.batch.folds import copies_of
+from klr_bench.estimators.batch.partition import hashed
 
 LEAST_ROWS, MOST_ROWS, MOST_CLASSES = 100, 1000, 20
 """Limits on what is validated: with fewer rows or more classes nothing is chosen, and more rows are sampled."""
@@ -30,6 +32,8 @@ PENALTIES = (1.0, 30.0)
 MOST_ITERATIONS = 200
 SMALLEST = 1e-9
 """Lowest predicted probability."""
+FACTOR = np.uint64(0x9E3779B97F4A7C15)
+"""Odd factor of the hashes of earlier columns in that of a row."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +69,8 @@ def choose_treatments(table: list[Treated], y: NDArray[Any], groups: NDArray[Any
 
     The columns of whole numbers with few values may become text, all of them or none.  A text column of many features
     may become the shares of the classes among the rows with its value, or be left out.  y (n,) are the classes,
-    `groups` (n,) the groups of the rows or None.  In the features of the training rows, a share is that of other folds.
+    `groups` (n,) the groups of the rows; None keeps copies of rows together.  In the features of the training rows, a
+    share is that of other folds.
     """
     classes, codes = np.unique(y, return_inverse=True)
     groups = None if groups is None else np.asarray(groups)
@@ -75,6 +80,8 @@ def choose_treatments(table: list[Treated], y: NDArray[Any], groups: NDArray[Any
     changes = [change for change in _changes(table, names) if change]
     if not changes:
         return table
+    if groups is None:
+        groups = _copies(table, codes)
     rows = _sample(codes)
     with config_context(transform_output="default"), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # few rows of a class, or LogisticRegression did not converge
@@ -86,6 +93,19 @@ def choose_treatments(table: list[Treated], y: NDArray[Any], groups: NDArray[Any
             for old, new in zip(table, chosen, strict=True)
         ]
         return [_encoded(treated, codes, groups) if treated.column.classes else treated for treated in changed]
+
+
+def _copies(table: Sequence[Treated], codes: NDArray[np.intp]) -> NDArray[Any] | None:
+    """Return the same code for equal rows.
+
+    Return None if there are no equal rows, or if their classes often differ.
+    """
+    hashes = np.zeros(len(codes), dtype=np.uint64)
+    for treated in table:
+        features = np.nan_to_num(treated.features, nan=np.inf)
+        hashes = hashes * FACTOR + hashed(features, np.zeros_like(codes))  # type: ignore[no-untyped-call]
+    groups: NDArray[Any] = copies_of(hashes, codes)  # type: ignore[no-untyped-call]
+    return groups if groups.max() + 1 < len(codes) else None
 
 
 def _changes(table: Sequence[Treated], classes: tuple[str, ...]) -> list[dict[int, Column]]:
@@ -197,10 +217,18 @@ def _encoded(treated: Treated, codes: NDArray[np.intp], groups: NDArray[Any] | N
 
 
 def _folds(codes: NDArray[np.intp], groups: NDArray[Any] | None) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """Return the folds of rows, stratified by their classes.
+
+    Many groups are stratified by the class of a row of each.
+    """
     n_folds = max(min(N_FOLDS, np.unique(codes, return_counts=True)[1].min()), 2)
-    n_folds = n_folds if groups is None else min(n_folds, len(np.unique(groups)))
-    if n_folds < 2:
-        return []
-    splitter = (StratifiedKFold if groups is None else StratifiedGroupKFold)(n_folds, shuffle=True, random_state=0)
-    folds = splitter.split(codes, codes, groups)
+    options: dict[str, Any] = {"shuffle": True, "random_state": 0}
+    if groups is None:
+        return [*StratifiedKFold(n_folds, **options).split(codes, codes)]
+    _, first, places = np.unique(groups, return_index=True, return_inverse=True)
+    if len(first) > MOST_ROWS:
+        of_groups = StratifiedKFold(n_folds, **options).split(first, codes[first])
+        return [(np.flatnonzero(np.isin(places, a)), np.flatnonzero(np.isin(places, b))) for a, b in of_groups]
+    n_folds = min(n_folds, len(first))
+    folds = StratifiedGroupKFold(n_folds, **options).split(codes, codes, groups) if n_folds > 1 else ()
     return [(train, valid) for train, valid in folds if len(train) and len(valid)]

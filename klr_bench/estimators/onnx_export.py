@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import scipy.sparse as sp
 from sklearn.pipeline import Pipeline
@@ -14,6 +16,8 @@ from klr_bench.estimators.core.kernels import OF_DISTANCES
 
 OPSET, ML_OPSET, IR_VERSION = 17, 3, 8
 """Versions of the format, which ONNX Runtime has read since 1.12."""
+OUTPUTS = "label", "probabilities", "decision"
+"""Names of the outputs of a graph."""
 MOST_MB = 2000.0
 """Largest size of the numbers of a model; ONNX limits a file to 2 GiB."""
 
@@ -76,6 +80,11 @@ def to_onnx(model):
     else:
         rows = graph.node("Cast", "X", to=TensorProto.DOUBLE)
         inputs = [("X", TensorProto.FLOAT, classifier.n_features_in_)]
+    names = Counter(name for name, *_ in inputs)
+    if clashes := [name for name, n in names.items() if n > 1 or name in OUTPUTS]:
+        expected = f"expected different names of columns, other than {', '.join(OUTPUTS)}"
+        message = f"to_onnx: {expected}, got {clashes[0]!r}. Rename the column."
+        raise ValueError(message)
     kind, width = _add_classifier(graph, classifier, rows)
     second = graph.nodes[-1].output[0]
     converted = helper.make_model(

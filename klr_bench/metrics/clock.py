@@ -90,7 +90,7 @@ class Clock:
 
     def end(self, estimator: Any, t: int) -> None:
         """Add a checkpoint at the final step t of a fit with checkpoints, if there is none yet."""
-        if self.checkpoints and self.checkpoints[-1].t < t:
+        if math.isfinite(self._due) and (not self.checkpoints or self.checkpoints[-1].t < t):
             self._add_checkpoints(estimator, t, self.elapsed())
 
     def __call__(self, estimator: Any, t: int) -> bool:
@@ -117,7 +117,7 @@ PROGRAM = "import sys; sys.path[:] = {!r}; from klr_bench.metrics.clock import m
 
 
 class TimeLimitError(Exception):
-    """Raised when a fit in a child process exceeds its time limit."""
+    """Raised when a fit exceeds its time limit."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(f"stopped after {seconds:g} s without a classifier, because fit does not accept a callback")

@@ -63,7 +63,7 @@ def fitted(estimator: Any, n_train: int, relevant: NDArray[np.int64] | None = No
         is_nan = isinstance(value, Real) and math.isnan(value) and not metric.whole
         if not is_nan and not (isinstance(value, Real) and metric.possible(value)):
             fail(f"{where}: {name}: expected {metric.range}, got {value!r:.100}.")
-        metrics[name] = int(value) if metric.whole else float(value)
+        metrics[name] = round(value) if metric.whole else float(value)
     selected = protocols.selected_features(estimator)
     if selected is not None:
         metrics["n_selected"] = len(selected)

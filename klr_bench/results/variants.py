@@ -78,6 +78,19 @@ def method_name(dataset: str, algorithm: str, variant: str) -> str:
     return f"{algorithm} on {dataset}" if variant == "{}" else f"{algorithm} {variant} on {dataset}"
 
 
+def method_of(name: str) -> tuple[str, str, Variant] | str:
+    """Return the data set, algorithm and variant of a `method_name`.
+
+    Any other string is returned as it is.
+    """
+    method, _, dataset = name.rpartition(" on ")
+    algorithm, _, variant = method.partition(" ")
+    try:
+        return dataset, algorithm, read_variant(variant or "{}")
+    except (ValueError, TypeError):
+        return name
+
+
 def variant_text(values: Mapping[str, Any]) -> str:
     """Format a variant for printing, such as "G=1; loss=logit"."""
     return "; ".join(f"{name}={value_text(value)}" for name, value in values.items())

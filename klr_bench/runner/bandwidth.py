@@ -76,13 +76,20 @@ def resolve_kernel(kernel: Parameters | None, X_train: Any, seed: int) -> Estima
     return resolved
 
 
+FAR = 1e3
+"""Multiple of the largest range of a feature above which a mean is far from 0."""
+
+
 def distance_percentile(X: Any, percentile: float, seed: int) -> float:
     """Return a percentile of the pairwise distances between at most 2,000 random rows of X."""
+    from scipy.sparse import issparse
     from sklearn.metrics import pairwise_distances
 
-    rows = np.random.RandomState(seed).permutation(X.shape[0])[:MAX_ROWS]
-    distances = pairwise_distances(X[rows].astype(np.float64))
-    width = float(np.percentile(distances[np.triu_indices(len(rows), k=1)], percentile))
+    chosen = np.random.RandomState(seed).permutation(X.shape[0])[:MAX_ROWS]
+    rows = X[chosen].astype(np.float64)
+    if not issparse(rows) and np.abs(rows.mean(axis=0)).max() > FAR * np.ptp(rows, axis=0).max():
+        rows -= rows.mean(axis=0)  # otherwise squared distances would cancel
+    width = float(np.percentile(pairwise_distances(rows)[np.triu_indices(len(chosen), k=1)], percentile))
     if not width > 0:
         fail(
             f"kernel.percentile={percentile:g}: the distance between training rows at this percentile is "

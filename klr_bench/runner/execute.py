@@ -30,7 +30,7 @@ from klr_bench.printing import shortened, warn, warning_lines
 from klr_bench.results.keys import forget_edited
 from klr_bench.results.record import FINISHED, CellFile, Record
 from klr_bench.results.store import LockedError, Store, damaged_cells, texts
-from klr_bench.results.variants import method_name, variant_text
+from klr_bench.results.variants import method_name, method_of, variant_text
 from klr_bench.runner import machine
 from klr_bench.runner.bandwidth import kernel_warnings
 from klr_bench.runner.dry_run import print_plan
@@ -169,7 +169,10 @@ class _Run:
         if damaged := self.store.damaged(cell.key for cell in cells):
             self.say(f"{damaged_cells(damaged)} They are computed again.", style="yellow")
         previous = self.store.read_manifest()
-        self.configurations = texts(previous.get("configurations")) | self.configurations
+        new = {method_of(name) for name in self.configurations}
+        earlier = texts(previous.get("configurations")).items()
+        # A variant of this run may be there with another spelling, such as G=1.0.
+        self.configurations |= {name: config for name, config in earlier if method_of(name) not in new}
         self._fetch(cells)
         if cells and (self.store.folder / "records.csv").exists():
             self._rebuild()  # without rows of other settings than those of the manifest
@@ -346,11 +349,9 @@ class _Run:
         return counts + (f", {self.outcome.n_failed} failed" if self.outcome.failed else "")
 
     def _again(self, purpose: str) -> str:
-        """Return advice to run the same command again.
-
-        With force=true it would also compute the finished cells again.
-        """
-        return f"Run the same command again{', but without force=true,' if self.config.force else ''} to {purpose}."
+        """Return advice to run the same command again."""
+        again = "; with force=true it computes all cells again, without it earlier results stay" * self.config.force
+        return f"Run the same command again to {purpose}{again}."
 
     def _close(self, seconds: float) -> None:
         for note in self._rebuild():

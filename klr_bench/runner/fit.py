@@ -61,7 +61,7 @@ def run_cell(cell: Cell, chosen: EstimatorSpec, n_threads: int = 1) -> CellFile:
             is_watched = takes_callback and (cell.trace.points or cell.time_limit_s)
             estimator.fit(X, y, **options, **({"callback": clock} if is_watched else {}))
             fit_time, memory = clock.elapsed(), peak_memory_mb()
-        end = protocols.call(estimator, "ended_at")
+        end = protocols.call(estimator, "ended_at") if takes_callback else None
         if end is not None:
             clock.end(estimator, end)
         processor = machine.processor()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Any
 
 import numpy as np
@@ -10,18 +9,11 @@ from numpy.typing import NDArray
 
 from klr_bench.datasets.grouping import later_folds
 from klr_bench.errors import fail
-from klr_bench.estimators.batch.folds import MEDIUM, MOST_TRAINING, MOST_VALIDATION
+from klr_bench.estimators.batch.folds import MEDIUM, MOST_COMPARED, MOST_VALIDATION
+from klr_bench.protocols import takes_groups
 
 FOLDS, FIRST = 5, 0.75
 """Number of folds for few rows; the share of training rows in the only fold of many rows."""
-
-
-def takes_groups(estimator: Any) -> bool:
-    """Return True if the method `fit` of an estimator has a parameter `groups`."""
-    try:
-        return "groups" in inspect.signature(estimator.fit).parameters
-    except (ValueError, TypeError):  # compiled functions may have no signature
-        return False
 
 
 def with_groups(
@@ -42,7 +34,7 @@ def with_groups(
     for parts in later_folds(groups, n_folds, first=first):
         train, valid = (
             part[np.linspace(0, len(part) - 1, min(len(part), most)).astype(int)]
-            for part, most in zip(parts, (MOST_TRAINING, MOST_VALIDATION), strict=True)
+            for part, most in zip(parts, (MOST_COMPARED, MOST_VALIDATION), strict=True)
         )
         folds += [(train, valid)] * (len(np.unique(y[train])) == n_classes)
     if not folds:

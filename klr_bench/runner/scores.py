@@ -71,9 +71,7 @@ class ScoreStore:
     def failure_message(self, cell: Cell) -> str:
         """Return the error message of a cell for which every candidate has failed."""
         reasons = self.failures(cell)
-        limit = cell.candidates[0].time_limit_s
-        within = f" within time_limit_s={limit:g}" if limit and not reasons else ""
-        message = f"none of the {len(cell.candidates)} candidates in the grid could be fitted in every fold{within}"
+        message = f"none of the {len(cell.candidates)} candidates in the grid could be fitted in every fold"
         return f"{message}: {reasons[0]}" if reasons else f"{message}. Change the grid, or scale the data."
 
     def _table(self, cell: Cell) -> list[list[Score]]:

@@ -96,8 +96,10 @@ def score_fold(
             group_scores = score_group(members, X, y, X_test, y_test, metric, limit)
         except UnseenClassError as error:
             fail(f"selection, fold {fold}: {error} Or use fewer folds (selection.folds=), or selection.score=accuracy.")
-        except (ValueError, ArithmeticError, TimeLimitError):  # a fit rejected an example, overflowed or took too long
+        except (ValueError, ArithmeticError):  # a fit rejected an example or overflowed
             group_scores = [None] * len(group)
+        except TimeLimitError:
+            group_scores = [{FAILED: f"not fitted within time_limit_s={limit:g}"}] * len(group)
         except Exception as error:
             group_scores = [{FAILED: sanitize(exception_text(error), MAX_REASON_LENGTH)}] * len(group)
         scores.update(zip(group, group_scores, strict=True))
@@ -129,8 +131,7 @@ def score_group(
 ) -> list[Score]:
     """Fit a group of estimators, and return the score of each one on the test rows.
 
-    The score is None if the estimator rejects an example; all scores are None if the fit exceeds the time limit.
-    Raises TimeLimitError if an estimator without a callback exceeds the limit.
+    The score is None if the estimator rejects an example.  Raises TimeLimitError if the fit exceeds the time limit.
     """
     clock = None if time_limit_s is None else Clock(1, 0, lambda _: {}, time_limit_s)
     if len(estimators) == 1:
@@ -141,15 +142,20 @@ def score_group(
             estimator.fit(X, y, callback=clock)
         else:
             estimator = fit_in_child(estimator, X, y, time_limit_s).estimator
-        return [None] if clock and clock.timed_out else [selection_score(metric, predict(estimator, X_test, y_test))]
+        _refuse_late(clock, time_limit_s)
+        return [selection_score(metric, predict(estimator, X_test, y_test))]
     fitted = estimators[0].fit_together(estimators, X, y, clock)
-    if clock and clock.timed_out:
-        return [None] * len(estimators)
+    _refuse_late(clock, time_limit_s)
     decisions = fitted.decision_function(X_test)
     return [
         None if refused else selection_score(metric, from_decision(y_test, decision, logistic=bool(logistic)))
         for refused, logistic, decision in zip(fitted.refused, fitted.logistic, decisions.T, strict=True)
     ]
+
+
+def _refuse_late(clock: Clock | None, limit: float | None) -> None:
+    if clock and clock.timed_out:
+        raise TimeLimitError(limit or 0.0)
 
 
 def selection_score(metric: Metric, predictions: Predictions) -> Score:

@@ -1,5 +1,6 @@
 """`klr-bench fit` and `predict`: on irregular files, the predictions are those of the pipeline in Python."""
 
+import io
 import json
 import os
 import pickle
@@ -25,6 +26,7 @@ from klr_bench import KLR, OSKL, TablePreparer, load_model, save_model
 from klr_bench.cli import main
 from klr_bench.errors import KlrBenchError
 from klr_bench.model_file import ABOUT, dump, load
+from klr_bench.model_trust import check_nodes
 
 RANDOM = np.random.RandomState(0)
 X = RANDOM.standard_normal((160, 2))
@@ -279,6 +281,34 @@ def test_wrong_new_rows_are_refused_in_one_line(capsys: pytest.CaptureFixture[st
         assert err.startswith(f"error: {message.format(tmp_path / 'new.csv')}")
         assert (out, err.count("\n")) == ("", 1)
     assert not Path("found.csv").exists()
+
+
+def test_a_header_of_new_rows_is_refused_if_the_training_file_has_none(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "c": CLASS})
+    rows.to_csv("train.csv", index=False, header=False)
+    assert main(["fit", "data.path=train.csv", "output=model.skops", *FAST]) == 0
+    for table in (rows, rows[["a", "b"]]):
+        table[:20].to_csv("new.csv", index=False)
+        capsys.readouterr()
+        assert main(["predict", "model=model.skops", "data.path=new.csv", "output=found.csv"]) == 2
+        assert "new.csv: the first line is a header, but the training file has none" in capsys.readouterr().err
+    rows[:20].to_csv("new.csv", index=False, header=False)
+    assert main(["predict", "model=model.skops", "data.path=new.csv", "output=found.csv"]) == 0
+    assert len(pd.read_csv("found.csv")) == 20
+
+
+def test_a_random_generator_is_one_of_numpy() -> None:
+    check_nodes(schema := generator("PCG64"))
+    assert schema["__loader__"] == "RandomGeneratorNode"
+    with pytest.raises(ValueError, match="an unknown generator of random numbers"):
+        check_nodes(generator("set_bit_generator"))
+
+
+def generator(name: str) -> dict[str, Any]:
+    """Return the description of a random generator by skops, with the name of its class."""
+    save = skops.io.dumps(np.random.default_rng(0))
+    with zipfile.ZipFile(io.BytesIO(save)) as archive:
+        return json.loads(archive.read("schema.json").decode().replace("PCG64", name))
 
 
 def changed(path: Path, **versions: str) -> Path:

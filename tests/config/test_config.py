@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from klr_bench.config import locations as config_files
+from klr_bench.config.datasets import label_column
 from klr_bench.config.models import DataConfig, KernelConfig, all_keys
 from klr_bench.config.splitting import Official, Share
 from klr_bench.errors import KlrBenchError
@@ -85,6 +86,8 @@ def test_the_users_own_file_becomes_a_spec() -> None:
     assert (spec.split, source.file_format) == (Share(test_size=0.3, stratify=True), "csv")
     named = composed("dataset=file", "data.path=a", "data.label=class").datasets["file"]
     assert named.source.label_column == "class"
+    places = {"04": "04", "4": 4, "-1": -1, "0": "0", "\u0664": "\u0664", 4: 4}
+    assert {label: label_column(DataConfig(label=label)) for label in places} == places
     with_test = composed("dataset=file", "data.path=a", "data.test_path=b").datasets["file"]
     assert (with_test.source.test_path, with_test.split) == ("b", Official(official=True))
 

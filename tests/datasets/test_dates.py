@@ -101,6 +101,20 @@ def test_a_missing_date_is_imputed_and_another_text_is_refused() -> None:
     assert found[-1, -3:].tolist() == [1.0, 1.0, 1.0]
 
 
+def test_a_new_date_is_refused_if_no_training_date_shows_whether_its_day_is_first() -> None:
+    texts = [f"2021-{1 + i % 12:02}-{1 + i % 28:02}" for i in range(40)]
+    preparer = TablePreparer(scale=None).fit(frame(texts))
+    with pytest.raises(ValueError, match=r"'03/04/2021' is not a date or a time as in the column"):
+        preparer.transform(frame(["03/04/2021"]))
+    with pytest.warns(UserWarning, match="when: '03/04/2021' in 1 row"):
+        assert np.isfinite(preparer.transform(frame([*texts[:20], "03/04/2021"]))).all()
+    expected = preparer.transform(frame(["2021-04-25"]))
+    for other in ("25/04/2021", "04/25/2021", "25.4.2021"):
+        np.testing.assert_array_equal(preparer.transform(frame([other])), expected)
+    dotted = TablePreparer(scale=None).fit(frame([f"{1 + i % 28}.{1 + i % 12}.2021" for i in range(40)]))
+    np.testing.assert_array_equal(dotted.transform(frame(["3.4.2021"])), dotted.transform(frame(["2021-04-03"])))
+
+
 def test_offsets_of_time_zones_count_in_the_order_of_time() -> None:
     summer, winter = (in_utc(f"2021-10-31 02:30:00{zone}", day_first=True) for zone in ("+02:00", "+0100"))
     assert str(summer) == "2021-10-31 00:30:00"

@@ -289,3 +289,47 @@ def test_a_position_is_one_where_no_column_has_this_name(place: int) -> None:
     table = pd.DataFrame({name: RANDOM.integers(0, 9, N) for name in "abc"})
     kinds = TablePreparer(columns={place: "leave_out"}).fit(table).report_["kind"].tolist()
     assert kinds.index("leave_out") == place - 1
+
+
+LOADS = ["none", "light", "heavy"]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda values: pd.DataFrame({"load": pd.Categorical(values, LOADS), "x": np.arange(len(values)) % 7}),
+        lambda values: pl.DataFrame({"load": pl.Series(values, dtype=pl.Enum(LOADS)), "x": np.arange(len(values)) % 7}),
+        lambda values: pa.table({"load": pa.array(values).dictionary_encode(), "x": np.arange(len(values)) % 7}),
+    ],
+    ids=["pandas", "polars", "Arrow"],
+)
+def test_a_category_that_is_spelled_as_a_missing_value_is_a_category(make: Callable[[list[str | None]], Any]) -> None:
+    preparer = TablePreparer(scale=None).fit(make(LOADS * 20))
+    assert preparer.get_feature_names_out().tolist() == ["load_heavy", "load_light", "load_none", "x"]
+    assert preparer.report_["n_missing"][0] == 0
+    assert preparer.transform(make(["none", "heavy"]))[:, :3].tolist() == [[0, 0, 1], [1, 0, 0]]
+    with pytest.warns(UserWarning, match="load"):
+        assert preparer.transform(make([None, "none"]))[:, :3].tolist() == [[0, 0, 0], [0, 0, 1]]
+    both = TablePreparer(scale=None).fit(make([*LOADS, None] * 20))
+    assert both.report_["n_missing"][0] == 20
+    assert both.transform(make(["none", None]))[:, :4].sum(axis=0).tolist() == [0, 0, 1, 1]
+    two = TablePreparer(scale=None).fit(make(["none", "heavy"] * 20))
+    with pytest.warns(UserWarning, match="load"):
+        assert len({*two.transform(make(["none", "heavy", None]))[:, 0].tolist()}) == 3
+
+
+def test_an_ordered_category_of_arrow_keeps_its_order() -> None:
+    values = LOADS * 20
+    codes = pa.array([LOADS.index(value) for value in values], pa.int8())
+    array = pa.DictionaryArray.from_arrays(codes, LOADS, ordered=True)
+    X = TablePreparer(scale=None).fit_transform(pa.table({"load": array, "x": np.arange(60)}))
+    np.testing.assert_array_equal(X[:, 0], codes.to_numpy())
+
+
+@pytest.mark.parametrize("scale", ["auto", "standard", "minmax"])
+def test_a_column_with_one_value_and_missing_ones_has_no_effect_on_new_rows(scale: str) -> None:
+    table = pd.DataFrame({"limit": [5000.0, np.nan, 5000.0] * 20, "x": np.arange(60.0) % 7})
+    preparer = TablePreparer(scale=scale).fit(table)
+    np.testing.assert_array_equal(
+        preparer.transform(table[:1].assign(limit=6000.0)), preparer.transform(table[:1].assign(limit=5000.0))
+    )

@@ -106,5 +106,9 @@ def test_levels_and_truth_values_are_spelled_as_in_python() -> None:
 
 def test_other_pipelines_are_refused() -> None:
     model = make_pipeline(StandardScaler(), OSKL()).fit(RANDOM.standard_normal((20, 2)), np.arange(20) % 2)
+    named = make_pipeline(TablePreparer(), OSKL(random_state=0))
+    clash = pd.DataFrame({"label": np.arange(40.0) % 9, "x": np.arange(40.0) % 7})
+    with pytest.raises(ValueError, match=r"to_onnx: expected different names of columns, .* got 'label'"):
+        to_onnx(named.fit(clash, np.arange(40) % 2))
     with pytest.raises(ValueError, match="expected a classifier, alone or after a TablePreparer in a pipeline"):
         to_onnx(model)

@@ -17,6 +17,7 @@ from sklearn.datasets import load_svmlight_file
 from klr_bench import AROW, NystroemKLR, stream
 from klr_bench.datasets.readers import chunks as reader_chunks
 from klr_bench.datasets.readers import csv, svmlight
+from klr_bench.errors import KlrBenchError
 from tests.attack.promise import rejected
 from tests.datasets.conftest import Patch, Write
 from tests.datasets.samples import csv_text, rows_of, svmlight_text
@@ -278,6 +279,15 @@ def test_rows_in_a_memory_mapped_file_are_those_of_the_stream(write: Write, tmp_
     shared: dict[str, Any] = {"n_centers": 20, "gamma": 0.1, "random_state": 0}
     model, usual = (NystroemKLR(**shared).fit(matrix, y) for matrix in (X, np.array(X)))
     np.testing.assert_array_equal(model.dual_coef_, usual.dual_coef_)
+
+
+def test_nothing_remains_of_a_memory_mapped_file_without_rows(write: Write, tmp_path: Path) -> None:
+    path = write("1,2,3\n4,5,6\n")
+    with pytest.raises(KlrBenchError, match=r"to_memmap: expected fewer than skip_rows=2 rows, got no others"):
+        stream(path, 7, skip_rows=2).to_memmap(tmp_path / "rows")
+    with pytest.raises(KlrBenchError):
+        stream(write("1,2,3\n4,x,6\n"), 1).to_memmap(tmp_path / "rows")
+    assert [*(tmp_path / "rows").iterdir()] == []
 
 
 SECONDS = 1.7e9 + np.round(60 * np.random.default_rng(0).random(N_ROWS), 3)

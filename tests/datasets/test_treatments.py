@@ -9,6 +9,7 @@ from sklearn.metrics import log_loss
 from sklearn.pipeline import make_pipeline
 
 from klr_bench import KLR, TablePreparer
+from klr_bench.datasets import treatments
 from klr_bench.datasets.column_notes import describe
 
 N_TRAIN, N_TEST = 400, 600
@@ -89,6 +90,18 @@ def test_the_share_of_a_training_row_is_that_of_other_rows() -> None:
         same = pd.Series(y[rows] == "yes")
         assert len(rows) < 5 or same.nunique() == 1 or shares.nunique() > 1
     assert pd.Series(preparer.transform(table)[:, 2]).groupby(table["city"]).nunique().max() == 1
+
+
+@pytest.mark.parametrize("n_rows", [100, 900])
+def test_copies_of_rows_do_not_make_shares_of_noise_look_useful(n_rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(treatments, "MOST_ROWS", 500)
+    random = np.random.RandomState(0)
+    table = pd.DataFrame({"x": random.standard_normal(n_rows), "code": [f"code {i}" for i in range(n_rows)]})
+    y = np.tile(random.permutation(np.arange(n_rows) % 2), 4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # the column may be left out
+        preparer = TablePreparer({"code": "text"}).fit(pd.concat([table] * 4, ignore_index=True), y)
+    assert "code_share_1" not in [name for names in preparer.report_["features"] for name in names]
 
 
 def test_three_classes_have_a_share_each() -> None:

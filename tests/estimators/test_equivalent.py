@@ -57,6 +57,7 @@ NOT_ORDERLESS = {
 SCALED = {name for name in CLASSIFIERS if getattr(CLASSIFIERS[name], "_any_scale", False)}
 """Classifiers that divide the features by their standard deviations."""
 WEIGHTED = sorted(name for name in CLASSIFIERS if has_fit_parameter(CLASSIFIERS[name], "sample_weight"))
+CLASS_WEIGHTED = sorted(name for name in CLASSIFIERS if "class_weight" in CLASSIFIERS[name]().get_params())
 WITH_KERNEL = sorted(name for name in CLASSIFIERS if "gamma" in CLASSIFIERS[name]().get_params())
 LEARN_WEIGHTS = sorted(name for name in CLASSIFIERS if "feature_weights" in CLASSIFIERS[name]().get_params())
 VALUES = {
@@ -414,12 +415,11 @@ def test_any_number_of_rows_and_classes_is_learned(name, n_classes):
     random = np.random.default_rng(0)
     X, y = random.standard_normal((258, 3)), np.arange(258) % n_classes
     for n in (127, 128, 129, 255, 256, 257):
-        rows = slice(n) if n < 200 else slice(0, n)
         if n_classes == 1:
             with pytest.raises(ValueError, match="class"):
-                model(name).fit(X[rows], y[rows])
+                model(name).fit(X[:n], y[:n])
             continue
-        assert model(name).fit(X[rows], y[rows]).decision_function(X[:2]).shape == (
+        assert model(name).fit(X[:n], y[:n]).decision_function(X[:2]).shape == (
             (2,) if n_classes == 2 else (2, n_classes)
         )
 
@@ -504,3 +504,28 @@ def test_warnings_point_to_the_line_of_the_call(name, n_classes, monkeypatch):
     assert not [place for place in places if package in place.parents or "concurrent" in place.parts]
     if name in (*ORDERLESS, "PrototypeKLR") or hasattr(learner, "shuffle"):
         assert Path(__file__) in places
+
+
+@pytest.mark.parametrize("name", sorted(CLASSIFIERS))
+def test_masked_values_are_refused(name):
+    random = np.random.default_rng(0)
+    X, y = random.standard_normal((40, 3)), np.arange(40) % 2
+    masked = np.ma.masked_greater(X, 1.5)
+    with pytest.raises(ValueError, match=r"X: expected no masked values, got \d+"):
+        model(name).fit(masked, y)
+    fitted = model(name).fit(np.ma.masked_array(X), y)
+    with pytest.raises(ValueError, match=r"X: expected no masked values, got \d+"):
+        fitted.predict(masked)
+    with pytest.raises(ValueError, match=r"y: expected no masked values, got 20"):
+        model(name).fit(X, np.ma.masked_equal(y, 1))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("name", CLASS_WEIGHTED)
+def test_a_weight_of_a_class_is_that_of_its_rows(name, n_classes):
+    random = np.random.default_rng(0)
+    X, y = random.standard_normal((60, 3)), np.arange(60) % n_classes
+    by_class = model(name).set_params(class_weight={0: 3.0}).fit(X, y)
+    by_rows = model(name).fit(X, y, sample_weight=np.where(y == 0, 3.0, 1.0))
+    np.testing.assert_allclose(by_class.decision_function(X), by_rows.decision_function(X), rtol=1e-9, atol=1e-12)
+    assert not np.allclose(by_class.decision_function(X), model(name).fit(X, y).decision_function(X), rtol=1e-6)

@@ -267,3 +267,11 @@ def test_checkpoints_may_be_logarithmic(last, points, expected):
     clock.end(None, 2 * last + 1)
     clock.end(None, 2 * last + 1)
     assert len(clock.checkpoints) == n_checkpoints + 1, "the end of a fit is a checkpoint, once"
+
+
+@pytest.mark.parametrize("points", [0, 10])
+def test_the_end_of_a_fit_before_its_first_checkpoint_is_one(points):
+    clock = Clock(100, points, lambda estimator: {"accuracy": 0.5})
+    clock(None, 1)
+    clock.end(None, 1)
+    assert [checkpoint.t for checkpoint in clock.checkpoints] == [1] * bool(points)

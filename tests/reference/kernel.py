@@ -473,17 +473,20 @@ def l1_gap(w, b, Z, y, lam, intercept):
     return l1_objective(w, b, Z, y, lam) - dual
 
 
-def sgd_c(Z, y, lam, order, eta0=0.5):
-    """Return w after algorithm 4 of Qin et al. (2011) on the rows of Z in the given order."""
+def sgd_c(Z, y, lam, order, eta0=0.5, free=()):
+    """Return w after algorithm 4 of Qin et al. (2011) on the rows of Z in the given order.
+
+    The last weights begin with the values `free`, and have no penalty.
+    """
     N, D = Z.shape
-    u, w, q, h = 0.0, np.zeros(D), np.zeros(D), np.zeros(D)
+    u, w, q, h = 0.0, np.append(np.zeros(D - len(free)), free), np.zeros(D), np.zeros(D)
     for k, i in enumerate(order, 1):
         eta = eta0 * 2 ** (-k / N)
         u += eta * lam / N
         g = -y[i] * expit(-y[i] * (w @ Z[i])) * Z[i]
         h = g if k == 1 else (k - 1) / k * g + h / k
         w = w - eta * h
-        for j in range(D):
+        for j in range(D - len(free)):
             z = w[j]
             if z > 0:
                 w[j] = max(0, z - (u + q[j]))

@@ -103,13 +103,14 @@ def sop(X, y, a=1.0, *, always=False):
     return w, np.linalg.inv(precision), updates, mistakes
 
 
-def passive_aggressive(X, y, variant, C):
+def passive_aggressive(X, y, variant, C, weights=None):
+    """Return w; the weight of a row multiplies C, or the step of PA."""
     w = np.zeros(X.shape[1])
-    for x, label in zip(X.astype(np.float64), y, strict=True):
+    for x, label, weight in zip(X.astype(np.float64), y, np.ones(len(y)) if weights is None else weights, strict=True):
         loss = max(0.0, 1 - label * (w @ x))
         if loss > 0 and x.any():
-            tau = loss / (x @ x + (1 / (2 * C) if variant == 2 else 0))
-            w = w + (min(C, tau) if variant == 1 else tau) * label * x
+            tau = loss / (x @ x + (1 / (2 * C * weight) if variant == 2 else 0))
+            w = w + (weight * tau, min(C * weight, tau), tau)[variant] * label * x
     return w
 
 

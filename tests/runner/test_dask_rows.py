@@ -9,6 +9,7 @@ import pytest
 from sklearn.datasets import make_classification
 
 from klr_bench import NystroemKLR, dask_rows
+from klr_bench.errors import KlrBenchError
 from klr_bench.estimators.kernel_values import row_blocks
 from klr_bench.runner.executors import _dask_rows as module
 
@@ -70,6 +71,13 @@ def test_a_worker_without_the_earlier_calls_makes_them_again(client):
                 sums.append(sum(value for _, _, value in nodes))
     for local, remote in zip(sums[:4], sums[4:], strict=True):
         np.testing.assert_array_equal(local, remote)
+
+
+def test_rows_that_cost_each_worker_its_life_are_refused(client, monkeypatch):
+    monkeypatch.setattr(module._Parts, "_result", lambda *_: None)
+    X, y = make_classification(900, 8, random_state=0)
+    with pytest.raises(KlrBenchError, match=r"dask_rows: 6 workers were lost with the same rows"):
+        NystroemKLR(n_centers=20, map_rows=dask_rows).fit(X, y)
 
 
 def test_rows_of_a_memory_mapped_file_are_named_by_their_place(tmp_path):

@@ -354,6 +354,7 @@ def test_a_time_limit_ends_the_pass(place):
         ([*OSKL, f"{SPLIT}test=cells"], "split.test"),
         (["algorithm=[oskl]"], "combinations of values, but selection on the stream stream is not possible"),
         ([*OSKL, "trace.points=10"], "has no effect on the stream stream"),
+        ([*OSKL, "metrics=[accuracy,auc]"], "metrics: on the stream stream, expected accuracy or log_loss of the pred"),
         ([*OSKL, f"{SPLIT}window=50"], "at least the number of rows per chunk, 100"),
         ([*OSKL, "data.test_size=0.2"], "data.test_size=0.2: has no effect on a stream"),
         ([*OSKL, "data.path=nothing-*.svm"], "does not exist"),

@@ -529,14 +529,21 @@ def test_a_stopped_or_failed_run_says_how_to_go_on(config, monkeypatch, force):
         raise error
 
     monkeypatch.setattr(execute, "run_cell", stop)
-    expected = f"Run the same command again{', but without force=true,' if force else ''} to"
+    again = "; with force=true it computes all cells again, without it earlier results stay" if force else ""
     error = ValueError("no fit")
-    assert f"{expected} retry the failed cells." in run(altered(config, force=force))[1]
+    assert f"Run the same command again to retry the failed cells{again}." in run(altered(config, force=force))[1]
     error = KeyboardInterrupt()
     console = Console(record=True, width=300, file=io.StringIO())
     with pytest.raises(KeyboardInterrupt):
         runner.run(altered(config, force=force), console=console)
-    assert f"{expected} continue." in console.export_text()
+    assert f"Run the same command again to continue{again}." in console.export_text()
+
+
+def test_a_variant_with_another_spelling_replaces_the_earlier_one(config):
+    for values in ([1, 4], [1.0, 2.0]):
+        run(altered(config, algorithms={"oskl": OSKL}, sweep={"oskl": {"G": values}}, repeats=1))
+    records = read_results(Path(config.results_dir) / "tiny").records
+    assert sorted(map(str, records["variant"])) == [f"Variant({{'G': {G}}})" for G in ("1.0", "2.0", "4")]
 
 
 def test_a_lock_in_the_middle_of_a_run_is_harmless(config, monkeypatch):

@@ -58,11 +58,11 @@ def folds_of(estimator, X, y, shares, groups, seed):
 def _drawn(cv, codes, y, seed):
     """Yield folds of groups of rows, stratified by the class of the first row of each group."""
     _, first = np.unique(codes, return_index=True)
-    y, n = y[first], len(y)
+    labels, y, n = y, y[first], len(y)
     n_valid, sizes = min(len(first) // 4, MOST_VALIDATION), np.bincount(y)
     sizes = sizes[sizes > 0]
-    is_single = cv is None and n > MEDIUM and sizes.min() > 1 and n_valid >= len(sizes)
-    if is_single:
+    has_many = n > MOST_TRAINING or (n > MEDIUM and len(first) > SMALL)
+    if cv is None and has_many and sizes.min() > 1 and n_valid >= len(sizes):
         n_train = min(len(first) - n_valid, MOST_COMPARED)
         splits = StratifiedShuffleSplit(1, test_size=n_valid, train_size=n_train, random_state=seed)
     else:
@@ -70,23 +70,39 @@ def _drawn(cv, codes, y, seed):
         y = y if sizes.min() > 1 else np.zeros_like(y)  # a class that leads a single group cannot be stratified
         n_repeats = 2 if cv is None and n <= SMALL and len(sizes) < MANY else 1
         splits = RepeatedStratifiedKFold(n_splits=n_splits, n_repeats=n_repeats, random_state=seed)
-    if len(first) == n:
-        yield from splits.split(first, y)
-        return
-    members = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
-    for parts in splits.split(first, y):
-        rows = [np.concatenate([members[code] for code in part]) for part in parts]
-        limits = zip(rows, (MOST_COMPARED, MOST_VALIDATION), strict=True)
-        yield tuple(part[evenly_spaced(len(part), most)] for part, most in limits)
+    ends = np.cumsum(np.bincount(codes))[:-1]
+    members = None if len(first) == n else np.split(np.argsort(codes, kind="stable"), ends)
+
+    def rows(part, most):
+        part = part if members is None else np.concatenate([members[code] for code in part])
+        return part[evenly_spaced(len(part), most)]
+
+    for train, valid in splits.split(first, y):
+        yield _with_each_class(rows(train, MOST_COMPARED), rows(valid, MOST_VALIDATION), labels, codes)
+
+
+def _with_each_class(train, valid, y, codes):
+    """Return the rows of a fold with at least one group of each class among the training rows."""
+    for k in np.setdiff1d(y, y[train]):
+        rows = np.flatnonzero(y == k)
+        unused = rows[~np.isin(codes[rows], codes[valid])]
+        group = codes[unused[0] if len(unused) else rows[0]]
+        train, valid = np.append(train, np.flatnonzero(codes == group)), valid[codes[valid] != group]
+    return train, valid
 
 
 def copies(X, y):
-    """Return codes (n,), the same for equal rows of X unless their classes often differ.
+    """Return codes (n,), the same for equal rows of X unless their classes often differ."""
+    return copies_of(hashed(X, np.zeros_like(y)), y)
+
+
+def copies_of(hashes, y):
+    """Return codes (n,), the same for equal hashes of rows unless their classes y often differ.
 
     A table of a few nominal features has equal rows by chance, which often differ in their class.  Copies do not.  If
     all rows of a class are copies of a single one, no rows count as copies.
     """
-    codes, n = in_order(hashed(X, np.zeros_like(y))), len(y)
+    codes, n = in_order(hashes), len(y)
     squares, squares_by_class = (
         np.sum(np.unique(values, return_counts=True)[1] ** 2.0) for values in (codes, codes * (y.max() + 1) + y)
     )

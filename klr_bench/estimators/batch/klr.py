@@ -38,8 +38,8 @@ from klr_bench.estimators.core.parameters import (
 )
 from klr_bench.estimators.core.rows import with_scaled_columns
 
-CENTERS_PER_ROOT, LEAST_CENTERS = 500, 100
-"""With a time limit, the number of centers per square root of a second that is left, and its minimum."""
+CENTERS_PER_ROOT, TIMED_ROWS, LEAST_CENTERS = 500, 100_000, 100
+"""With a time limit, the number of centers per square root of a second left, for up to so many rows; the least one."""
 TOL = 1e-5
 """Relative distance of the objective from its minimum at which `NystroemKLR` ends."""
 PATIENCE = 2
@@ -214,7 +214,7 @@ class KLR(Classifier):
             If parameters or data are refused, a class has only one row, or the training rows of a fold that is given,
             or made of `groups`, lack a class.
         """
-        begun = time.monotonic()
+        begun, is_stopped = time.monotonic(), False
         self._validate_params()
         limit = self.time_limit or math.inf
         deadline = begun + limit
@@ -223,7 +223,9 @@ class KLR(Classifier):
             return max(deadline - time.monotonic(), 0.0)
 
         def watch(_, t):
-            return not left() or (callback is not None and callback(self, t))
+            nonlocal is_stopped
+            is_stopped = not left() or (callback is not None and bool(callback(self, t)))
+            return is_stopped
 
         kernels = KERNELS if self.max_support is None else ("rbf",)  # the support vectors of others do not move
         kept, search, y, weights, groups, random = self._choose(
@@ -242,9 +244,10 @@ class KLR(Classifier):
         self.model_ = self._model(kept, gamma, len(y), random, self.max_support, n_centers, seconds, left())
         self.model_.fit(rows, y, weights, callback=watch)
         is_small = self.max_support is not None and self.max_support < min(len(y), CENTERS)
-        if is_small and not sp.issparse(rows) and left():
+        if is_small and not sp.issparse(rows) and not is_stopped and left():
+            half = time.monotonic() + left() / 2
             large = self._model(kept, gamma, len(y), random, None, CENTERS, seconds, left() / 2)
-            f = large.fit(rows, y, weights, callback=lambda *_: not left()).decision_function(rows)
+            f = large.fit(rows, y, weights, callback=lambda *_: time.monotonic() > half).decision_function(rows)
             move_support(self.model_, f, rows, weights, self.temperature_, random, deadline)
         self.best_params_ |= {"gamma": self.model_.gamma, "lam": self.model_.lam}
         return self
@@ -320,14 +323,17 @@ class KLR(Classifier):
             return DualCDKLR(kept.lam, **shared)
         centers = "uniform" if max_support is None else "kmeans++"
         lam = kept.lam * min(MOST_TRAINING / n, 1.0)
-        n_centers = int(min(n_centers, max(CENTERS_PER_ROOT * math.sqrt(left), LEAST_CENTERS)))
+        in_time = CENTERS_PER_ROOT * math.sqrt(left * min(TIMED_ROWS / n, 1.0))
+        n_centers = int(min(n_centers, max(in_time, LEAST_CENTERS)))
         return NystroemKLR(lam, min(max_support or n_centers, n), centers=centers, tol=TOL, **shared)
 
     def _search(self, search, turns, callback, start):
         """Search with each group of kernels in `turns`, and return the best round."""
-        kept, results, begun, is_over = None, [], time.monotonic(), False
-        for kernels in turns:
+        kept, results, begun, is_stopped = None, [], time.monotonic(), False
+        left = search.deadline - begun
+        for turn, kernels in enumerate(turns, 1):
             best, n_worse = None, 0
+            search.deadline = begun + left * turn / len(turns)
             for number, candidate in enumerate(search.rounds(self.max_rounds, kernels, start)):
                 settings = f"{candidate.shape.kernel}, width {candidate.shape.width:g}, lam {candidate.lam:g}"
                 seconds = time.monotonic() - begun
@@ -341,11 +347,10 @@ class KLR(Classifier):
                     if kept is None or search.improves(candidate, kept):
                         kept, self.best_params_ = candidate, {"rounds": number, "kernel": candidate.shape.kernel}
                 is_stopped = callback is not None and callback(self, 0)
-                is_over = is_stopped or search.is_late()
                 is_worse = len(search.folds) > 1 and candidate.loss > best.loss
-                if is_over or is_worse or n_worse == PATIENCE:
+                if is_stopped or search.is_late() or is_worse or n_worse == PATIENCE:
                     break
-            if is_over:
+            if is_stopped:
                 break
         last = None if is_stopped else search.with_all_rows(kept)
         if last is not None:

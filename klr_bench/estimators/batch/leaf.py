@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from klr_bench.estimators.batch.approximation import move_support
 from klr_bench.estimators.batch.dual import DualCDKLR
 from klr_bench.estimators.batch.nystroem import NystroemKLR
+from klr_bench.estimators.batch.partition import hashed
 from klr_bench.estimators.batch.selection import operands_for
 from klr_bench.estimators.core.expansion import COLUMNS, decide
 from klr_bench.estimators.core.threads import parallel_map
@@ -84,6 +85,9 @@ def fit_leaf(view, codes, weights, lam, kernel, temperature, max_support, seed, 
     `view` are `WeightedRows` of no rows, with the scaling and the weights of the features.
     """
     rows = replace(view, X=X)[:]
+    merged, totals = distinct(np.arange(len(codes)), hashed(rows, codes), weights)  # limited features can be equal
+    if len(merged) < len(codes):
+        rows, codes, weights = rows[merged], codes[merged], totals
     classes, margin = np.unique(codes), temperature * math.log1p(weights.sum())
     if len(classes) == 1:
         return Leaf(classes, margin, rows[:0].copy(), np.empty(0), None)

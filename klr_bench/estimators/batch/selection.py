@@ -21,7 +21,7 @@ import scipy.sparse as sp
 from klr_bench.estimators.batch.base import KernelBlocks
 from klr_bench.estimators.batch.cross_validation import COARSE, WORSE, evenly, neighbors
 from klr_bench.estimators.batch.dual import warm_path
-from klr_bench.estimators.batch.folds import MEDIUM
+from klr_bench.estimators.batch.folds import MEDIUM, MOST_TRAINING
 from klr_bench.estimators.batch.grid import Grid, Path, shapes_of, tempered_losses
 from klr_bench.estimators.batch.low_rank import factor, low_rank_path
 from klr_bench.estimators.core.kernels import Kernel, gamma_of
@@ -67,7 +67,8 @@ class Search:
         self.X, self.y, self.signs, self.shares, self.center = X, y, signs, shares, center
         self.folds, self.deadline, self.unit, self._memory = folds, deadline, unit, threading.local()
         self._valid = np.concatenate([valid for _, valid in folds])
-        self._times = {}  # lists of the times of paths by number of training rows; the first one may load code
+        self._times = {}  # lists of the times of paths by number of training rows
+        self._first = 1, []  # those of the first paths, which may load code
 
     def is_late(self):
         """Return True after the deadline."""
@@ -75,7 +76,7 @@ class Search:
 
     def seconds(self, n):
         """Return the expected time of a path of n training rows, by those with the most rows so far."""
-        rows, times = max(self._times.items(), default=(1, []))
+        rows, times = max(filter(lambda item: item[1], self._times.items()), default=self._first)
         return float(np.median(times)) * (n / rows) ** 2 if times else 0.0
 
     def rounds(self, max_rounds, kernels=KERNELS, start=None):
@@ -116,10 +117,11 @@ class Search:
                     tried = [shape for shape in tried if shape.width >= grid.shape.width]
 
     def with_all_rows(self, chosen):
-        """Return a round of all training rows with the weights of a round of few, or None."""
+        """Return a round of up to 10,000 training rows with the weights of a round of few, or None."""
         if len(self.folds) == 1 or self._most_training() <= ROUND_ROWS or self.is_late():
             return None
-        grid = self.grid(self.folds, chosen.fold_weights, chosen.shape.neighbors(), neighbors(LAMS, chosen.lam))
+        folds = self._few(MOST_TRAINING)
+        grid = self.grid(folds, chosen.fold_weights, chosen.shape.neighbors(), neighbors(LAMS, chosen.lam))
         is_whole = grid is not None and len(grid.paths) == len(self.folds) and not self.is_late()
         return grid.round(chosen.fold_weights) if is_whole else None
 
@@ -195,11 +197,14 @@ class Search:
     def _path_in_time(self, item):
         """Return the path of an item, or None if it is expected to end after the deadline."""
         begun, n, is_first = time.monotonic(), len(item[0]), not self._times
-        if not is_first and begun + self.seconds(n) > self.deadline:
+        expected = self.seconds(n) if any(self._times.values()) else 0.0
+        if not is_first and begun + expected > self.deadline:
             return None
         times = self._times.setdefault(n, [])
         path = self._path(*item)
-        if not is_first:
+        if is_first:
+            self._first = n, [time.monotonic() - begun]
+        else:
             times.append(time.monotonic() - begun)
         return path
 

@@ -44,6 +44,8 @@ def checked_data(estimator, *data, **options):
     The error message has a hint for missing values and strings in X.  CSR rows may have 2^31 - 1 features, whose
     indices fit into 32 bits.
     """
+    for name, values in zip("Xy", data, strict=False):
+        refuse_masked(values, name)
     try:
         validated = validate_data(estimator, *data, accept_sparse="csr", **options)
     except ValueError as error:
@@ -109,6 +111,17 @@ def checked_decision(method):
     return checked
 
 
+def refuse_masked(values, name):
+    """Raise ValueError if an array has masked values.
+
+    NumPy would replace them by what is below the mask.
+    """
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        what = f"expected no masked values, got {np.ma.count_masked(values):,}"
+        message = f"{name}: {what}. Fill them or leave their rows out; klr_bench.TablePreparer takes them as missing."
+        raise ValueError(message)
+
+
 def distinct_labels(labels, name="y"):
     """Return the distinct labels in sorted order.
 
@@ -162,6 +175,7 @@ def row_weights(sample_weight, class_weight, y, classes):
     if sample_weight is None or isinstance(sample_weight, Number):
         weights = np.full(len(y), 1.0 if sample_weight is None else sample_weight, dtype=np.float64)
     else:
+        refuse_masked(sample_weight, "sample_weight")
         weights = check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
         weights = np.array(weights, order="C")  # compiled code accepts no other strides and no read-only array
     if weights.shape != (len(y),):

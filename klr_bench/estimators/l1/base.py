@@ -293,9 +293,11 @@ class L1Classifier(KernelClassifier):
         """Return an unfitted copy that stops where this fit stopped, without a reference solver.
 
         The copy is given the reference objective, or, for "sgd_c", the number of examples, so that it evaluates no
-        objectives; the paper times that second run (lines 316-318).  With more than two classes, returns self.
+        objectives; the paper times that second run (lines 316-318).  With more than two classes, or two stages of
+        "sgd_c", returns self.
         """
-        if not isinstance(self.reference, str) or len(distinct_labels(y)) > 2:
+        in_two_stages = self.solver == "sgd_c" and self.two_stage
+        if not isinstance(self.reference, str) or in_two_stages or len(distinct_labels(y)) > 2:
             return self
         model = clone(self)
         if self.solver == "sgd_c":

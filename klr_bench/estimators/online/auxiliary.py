@@ -34,8 +34,10 @@ def step_on_auxiliary(y, f, u, t, parameters):
     else:  # the slope is gamma / (gamma + e^z)
         bound = softplus(log_gamma - z)
         slope = sigmoid(log_gamma - z)
-    # with gamma = 1 the loss equals its bound, and both may underflow to 0
-    return loss >= bound or u < loss / bound, 1.0, eta * y * slope
+    chance = loss / bound if loss < bound else 1.0  # with gamma = 1 the loss equals its bound
+    if loss == 0.0 and h == LOG_ONE_PLUS_GAMMA:
+        chance = math.exp(-log_gamma)  # the limit for z to infinity, where both underflow
+    return u < chance, 1.0, eta * y * slope
 
 
 @rule_of_many

@@ -14,6 +14,8 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.svm import SVC
 from sklearn.utils import check_random_state
 
+from klr_bench.estimators.core.kernels import gamma_of
+
 
 class Wrapper(ClassifierMixin, BaseEstimator):
     """Base class of classifiers that predict with `model_`, a classifier of another library."""
@@ -135,7 +137,7 @@ class CalibratedSVC(Wrapper):
 
     def fit(self, X: Any, y: Any) -> CalibratedSVC:
         """Choose C and gamma, and fit the classifier to rows X and their classes y; return self."""
-        scale = 1 / (X.shape[1] * X.var())
+        scale = gamma_of("scale", X)  # type: ignore[no-untyped-call]
         grid = {"C": [0.1, 1.0, 10.0, 100.0], "gamma": [0.1 * scale, scale, 10 * scale]}
         folds = StratifiedKFold(3, shuffle=True, random_state=self.random_state)
         search = GridSearchCV(SVC(), grid, cv=folds, refit=False).fit(X, y)

@@ -65,6 +65,10 @@ class PrototypeClassifier(Classifier):
         """Return the maximum number of passes of `fit` and the pass number of the first checkpoint."""
         return self.max_iter, 1
 
+    def ended_at(self):
+        """Return the number of the last pass."""
+        return self.n_iter_
+
     def summary(self):
         """Return the prototype count, nonzero fraction, pass count and objective, as a dict."""
         U = self.prototypes_

@@ -58,7 +58,7 @@ def dask_rows(
     Raises
     ------
     KlrBenchError
-        If distributed is not installed.
+        If distributed is not installed, or the workers of the same rows are lost again and again.
     ValueError
         If there is no dask client.
 
@@ -89,6 +89,10 @@ def dask_rows(
             client.run(_forget, key, on_error="ignore")
 
 
+MOST_LOST = 5
+"""Number of times that the rows of a part are sent to another worker for the same sums."""
+
+
 class _Parts:
     """Rows of a fit, divided into parts that are stored on dask workers."""
 
@@ -103,7 +107,11 @@ class _Parts:
         self._calls.append((name, *arguments))
         futures = [self._submit(place, self._calls[-1:], None) for place in range(len(self._parts))]
         for place, future in enumerate(futures):
+            n_lost = 0
             while (sums := self._result(place, future)) is None:
+                n_lost += 1
+                if n_lost > MOST_LOST:
+                    fail(f"dask_rows: {n_lost} workers were lost with the same rows; they may need more memory.")
                 self._client.wait_for_workers(1)
                 alive = list(self._client.nthreads())
                 if self._workers[place] not in alive:

@@ -74,7 +74,7 @@ def test_primal_reaches_the_objective_of_newton(n, lam, gamma, cache_size):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("cache_size", [TINY, 200])
 @pytest.mark.parametrize("learner", [DualCDKLR(), PrimalCDKLR()], ids=str)
-def test_the_gap_is_never_negative_and_closes(learner, cache_size, dtype):
+def test_the_least_objective_is_between_the_dual_and_the_primal_one_which_meet(learner, cache_size, dtype):
     X, y = toy()
     seen = []
 
@@ -84,7 +84,10 @@ def test_the_gap_is_never_negative_and_closes(learner, cache_size, dtype):
     learner = clone(learner).set_params(lam=1e-3, gamma=20.0, cache_size=cache_size, dtype=dtype, random_state=0)
     learner.set_params(tol=1e-5, max_iter=500).fit(X, y, callback=callback)
     t, primal, dual, epochs, _ = map(np.array, zip(*seen, strict=True))
-    assert (primal - dual >= 0).all()
+    least = DualCDKLR(lam=1e-3, gamma=20.0, tol=1e-10, max_iter=2000, random_state=0).fit(X, y).objective_
+    rounding = 1e-5 if dtype == "float32" else 1e-9
+    assert dual.max() <= least * (1 + rounding)
+    assert primal.min() >= least * (1 - rounding)
     assert (np.diff(t) > 0).all()
     np.testing.assert_array_equal(epochs, t // len(y))
     assert 0 <= learner.duality_gap_ <= 1e-5

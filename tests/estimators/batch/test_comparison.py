@@ -190,3 +190,26 @@ def test_the_search_has_the_rows_of_its_single_split_in_their_order(monkeypatch)
     ((train, _),) = cv.split(X, y)
     assert {len(part) for part in rows} == {100}
     np.testing.assert_array_equal(rows[0], train[np.isin(train, rows[0])])
+
+
+def test_each_kernel_has_its_share_of_the_time(monkeypatch):
+    X, y = waves(1500, 2)
+    path, now = selection.Search._path, [0.0]
+
+    def slow(*arguments):
+        now[0] += 0.1
+        return path(*arguments)
+
+    monkeypatch.setattr(selection.Search, "_path", slow)
+    for module in (selection, klr):
+        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    fitted = model(max_rounds=50, time_limit=20, n_jobs=1).fit(X, y)
+    assert {*fitted.cv_results_["kernel"]} == {"rbf", "laplacian"}
+    assert now[0] <= 10
+
+
+@pytest.mark.parametrize(("n", "n_centers"), [(1000, 1000), (100_000, 1000), (10_000_000, 100)])
+def test_few_centers_are_fitted_to_very_many_rows_in_a_limited_time(n, n_centers):
+    kept = SimpleNamespace(shape=SimpleNamespace(kernel="rbf"), lam=1.0)
+    single = model()._model(kept, 1.0, n, np.random.RandomState(0), None, 3000, seconds=99.0, left=4.0)
+    assert single.n_centers == n_centers

@@ -130,3 +130,25 @@ def test_folds_without_training_rows_of_a_class_are_refused():
         KLR(cv=[(np.flatnonzero(y), np.flatnonzero(1 - y))]).fit(X, y)
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         KLR().fit(X, y, groups=y[:9])
+
+
+@pytest.mark.parametrize("cv", [None, 3])
+def test_folds_of_many_rows_have_limited_sizes_and_training_rows_of_each_class(cv, monkeypatch):
+    monkeypatch.setattr(folds, "MOST_COMPARED", 50)
+    monkeypatch.setattr(folds, "MOST_VALIDATION", 40)
+    X = np.random.RandomState(0).standard_normal((4000, 2))
+    y = np.arange(4000) % 2
+    y[[7, 3900]] = 2 if cv is None else 1
+    parts = split(X, y, cv)
+    assert len(parts) == (cv or 1)
+    for train, valid in parts:
+        assert len(train) <= 50 + (cv is None)
+        assert len(valid) <= 40
+        assert {*y[train]} == {*y}
+        assert not {*train} & {*valid}
+
+
+@pytest.mark.parametrize(("n", "n_groups", "n_folds"), [(4000, 20, 5), (4000, 1000, 1), (10_002, 20, 1)])
+def test_few_groups_have_several_folds(n, n_groups, n_folds):
+    parts = split(np.arange(n * 1.0)[:, None], np.arange(n) // n_groups % 2, None, np.arange(n) % n_groups)
+    assert len(parts) == n_folds

@@ -397,6 +397,26 @@ def test_a_callback_sees_the_rounds_and_the_final_fit_and_can_end_them():
     assert stopped.score(X, y) > 0.5
 
 
+def test_a_callback_that_ends_the_fit_leaves_the_support_vectors_where_they_are(monkeypatch):
+    monkeypatch.setattr(klr, "move_support", None)  # not called
+    X, y = rows(100)
+    model = KLR(10, max_rounds=0, cv=2, random_state=0).fit(X, y, callback=lambda _, t: t > 0)
+    assert model.n_support_ <= 10
+    with pytest.raises(TypeError, match="not callable"):
+        KLR(10, max_rounds=0, cv=2, random_state=0).fit(X, y, callback=lambda _, t: t < 0)
+
+
+def test_the_last_round_has_a_limited_number_of_training_rows(monkeypatch):
+    monkeypatch.setattr(selection, "ROUND_ROWS", 30)
+    monkeypatch.setattr(selection, "MOST_TRAINING", 50)
+    X, y = rows(120)
+    search, sizes = search_of(StandardScaler().fit_transform(X), y, np.ones(120), 3), []
+    path = search._path
+    search._path = lambda train, *others: sizes.append(len(train)) or path(train, *others)
+    search.with_all_rows(next(search.rounds(0)))
+    assert {*sizes} == {30, 50}
+
+
 @pytest.mark.parametrize("n_classes", usually([2, 3], [2]))
 def test_a_fit_to_sparse_rows_is_that_of_dense_ones(n_classes, monkeypatch):
     X, y = rows(200, n_classes)

@@ -302,3 +302,15 @@ def test_the_smallest_width_within_a_standard_error_is_chosen():
     assert leaf_models._chosen(losses, np.ones(100), 2, 0) == (1, 1)
     losses[1] += 0.05
     assert leaf_models._chosen(losses, np.ones(100), 2, 0) == (2, 0)
+
+
+def test_rows_of_a_leaf_that_are_equal_once_their_features_are_limited_are_merged():
+    random = np.random.default_rng(0)
+    X = random.standard_cauchy((300, 1))
+    y = (X[:, 0] + random.standard_normal(300) > 0).astype(int)
+    model = small(leaf_size=300).fit(X, y)
+    ((leaf,),) = model.model_.leaves
+    rows = np.unique(np.c_[model._rows(X)[:], y], axis=0)
+    assert len(rows) < 290
+    assert len(leaf.coef) == len(rows)
+    np.testing.assert_array_equal(model.predict_proba([[1e6]]), model.predict_proba([[2e6]]))

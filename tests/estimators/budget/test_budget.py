@@ -1,7 +1,6 @@
 """Test that learners with slots equal their references and satisfy their definitions."""
 
 import inspect
-import math
 from functools import partial
 
 import numpy as np
@@ -176,8 +175,6 @@ def test_budget_oskl_raises_if_a_derivative_exceeds_its_bound(loss, budget):
 @given(st.integers(1, 20), st.integers(0, 1000), st.sampled_from([0.1, 1.0, 10.0]))
 def test_the_self_tuned_forgetron_never_grows(budget, seed, gamma):
     X, y = toy(n=200, seed=seed)
-    f = reference.forgetron(kernel_matrix(X, {"gamma": gamma}), y, budget, "self_tuned")
-    assert all(0 < phi <= 1 for phi in f.phis)
     assert np.all(np.abs(fitted("forgetron self-tuned", X, y, budget, gamma=gamma).dual_coef_) <= 1)
 
 
@@ -193,11 +190,10 @@ def test_removal_probabilities_are_a_distribution(members):
     weights = np.array([removal_weight(*pair, s) for pair in zip(a, lengths, strict=True)])
     assert np.all(weights >= 0)
     assert weights.sum() >= 1 - 1e-9
-    p = weights / weights.sum()
-    assert np.all((p >= 0) & (p <= 1))
-    assert math.isclose(p.sum(), 1)
     if weighted > 1e-200:
-        np.testing.assert_allclose(p, reference.removal_probabilities(a, lengths), rtol=1e-6, atol=1e-9)
+        np.testing.assert_allclose(
+            weights / weights.sum(), reference.removal_probabilities(a, lengths), rtol=1e-6, atol=1e-9
+        )
 
 
 @pytest.mark.parametrize("case", ["projectron", "projectron++"])

@@ -129,7 +129,7 @@ def assert_same_learner(learner, X, y, f, *, tolerance):
     weighted=[False, True],
 )
 def test_nogd_equals_the_reference(loss, budget_rank, kernel, layout, block, average, weighted, monkeypatch):
-    monkeypatch.setattr(nystroem, "CHUNK", block)
+    monkeypatch.setattr(nystroem.NystroemState, "chunk", block)
     monkeypatch.setattr(nystroem, "BLOCK", block)
     X, y = toy(n=150, d=12, empty_rows=False)
     X, weights = suited(X, layout), weights_of(150, weighted=weighted)
@@ -155,7 +155,7 @@ def test_nogd_equals_the_reference(loss, budget_rank, kernel, layout, block, ave
 @pytest.mark.parametrize("average", [False, True])
 @pytest.mark.parametrize("loss", LOSSES)
 def test_many_classes_have_the_same_support_vectors(loss, average, monkeypatch):
-    monkeypatch.setattr(nystroem, "CHUNK", 70)
+    monkeypatch.setattr(nystroem.NystroemState, "chunk", 70)
     X, _ = toy(n=300)
     labels = np.digitize(X[:, 0] + X[:, 1], [-0.4, 0.4])
     Y = np.where(labels == np.arange(3)[:, None], 1, -1)

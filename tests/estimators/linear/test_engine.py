@@ -71,12 +71,11 @@ def test_the_learners_equal_the_reference(case, layout, mode):
     assert_same(learner, *reference.online(X, y, step, diagonal=diagonal, limit=limit))
 
 
+@pytest.mark.parametrize("mode", ["loop", "blocks of 1", "blocks of 7", "blocks of 128"], indirect=True)
 @pytest.mark.parametrize(("update", "compat"), [("mistakes", None), ("always", None), ("mistakes", "libol")])
 @pytest.mark.parametrize("a", [1.0, 0.1])
 def test_second_order_perceptron_equals_the_reference(a, update, compat, mode):
     """With compat="libol" every row updates the covariance, and predictions do not use it."""
-    if mode == "diagonal":
-        return  # Sigma w cannot be computed from a diagonal
     X, y = toy()
     learner = klr.SecondOrderPerceptron(a, update, compat=compat).fit(X, y)
     w, S, updates, mistakes = reference.sop(X, y, a, always=update == "always" or compat is not None)
@@ -91,6 +90,9 @@ def test_passive_aggressive_equals_the_reference(variant, C, layout):
     X[17] = 0.0
     learner = klr.PassiveAggressive(variant, C).fit(layout(X), y)
     np.testing.assert_allclose(learner.coef_, reference.passive_aggressive(X, y, variant, C), rtol=1e-10)
+    weights = np.random.RandomState(0).uniform(0.5, 2.0, len(y))
+    learner = klr.PassiveAggressive(variant, C).fit(layout(X), y, weights)
+    np.testing.assert_allclose(learner.coef_, reference.passive_aggressive(X, y, variant, C, weights), rtol=1e-10)
 
 
 @pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix])

@@ -59,7 +59,7 @@ DTYPES = ["float64", "float32"]
 
 @cover(2, 3, case=list(ALL), kernel=ALL_KERNELS, layout=LAYOUTS, block=[1, 7, 256], average=[False, True], dtype=DTYPES)
 def test_equals_the_reference(case, kernel, layout, block, average, dtype, monkeypatch):
-    monkeypatch.setattr(engine, "BLOCK", block)
+    monkeypatch.setattr(engine.OnlineState, "chunk", block)
     monkeypatch.setattr(operand_base, "TILE", 33)
     X, y = toy_of_many(n=120) if case in SOFTMAX else toy(n=150)
     X = laid_out(suited(X.astype(dtype), layout), layout, monkeypatch)

@@ -1,6 +1,7 @@
 """Test update rules, parameters, probabilities, labels and repeated calls of online learners."""
 
 import math
+from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
@@ -20,15 +21,24 @@ OTHERS = [cls() for cls in (one_pass.KernelOGD, one_pass.KernelPegasos, one_pass
 OTHERS += [one_pass.OSKL(loss="square", G=9.0), one_pass.FOGD(loss="hinge")]
 
 
+def chance_of(z, h, aux_gamma):
+    """Return the probability of an update by its definition, with 800 digits."""
+    with localcontext(prec=800):
+        odds = Decimal(-min(max(z, -1000.0), 1000.0)).exp()
+        bound = 1 + Decimal(aux_gamma) * odds if h == "log_one_plus_gamma" else Decimal(aux_gamma) + odds
+        return float((1 + odds).ln() / bound.ln())
+
+
 @pytest.mark.parametrize("value", [-800.0, -40.0, 0.0, 40.0, 800.0, 1e300])
 @pytest.mark.parametrize("h", ["log_gamma", "log_one_plus_gamma"])
 @pytest.mark.parametrize("aux_gamma", [1.0, 1.01, 1e6])
 def test_rules_at_extreme_margins(value, h, aux_gamma):
     auxiliary = one_pass.AuxiliaryKLR(h=h, aux_gamma=aux_gamma)
     update = auxiliary._update()
-    insert, _, c = update.rule(1.0, value, 0.5, 3, np.array(update.parameters))
-    assert 0 <= c <= 1
-    assert insert or value >= 0
+    for u in (1e-9, 0.5, 1 - 1e-9):
+        insert, _, c = update.rule(1.0, value, u, 3, np.array(update.parameters))
+        assert 0 <= c <= 1
+        assert insert == (u < chance_of(value, h, aux_gamma))
     for learner in (auxiliary, one_pass.NonConservativeKLR(), one_pass.OSKL(G=1.5)):
         update = learner._update()
         insert, c = update.rule_of_many(value, 0.8, 0.5, np.array(update.parameters))
