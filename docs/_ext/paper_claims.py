@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
-from paper_words import counted, experiment_link, first_upper, html, html_table
+from paper_words import experiment_link, first_upper, html, html_table
 
+from klr_bench.report.labels import pluralize
 from klr_bench.report.load import was_run
 from klr_bench.report.page.html import VERDICTS
 from klr_bench.report.paper_remarks import selections
@@ -49,7 +50,7 @@ def _claim(judged: JudgedClaim, results_dir: Path) -> str:
                 count = f", {len(examples)} of {len(found)}" if len(found) > len(examples) else ""
                 parts.append(f"<p>{name} comparisons{count}:</p>{_comparisons(examples, name)}")
         full = _comparisons(judged.comparisons, "All comparisons", verdicts=True)
-        parts.append(f"<details><summary>{counted(len(judged.comparisons), 'comparison')}</summary>{full}</details>")
+        parts.append(f"<details><summary>{pluralize(len(judged.comparisons), 'comparison')}</summary>{full}</details>")
     experiments = [name for name in claim.experiments if name != BENCHMARK]
     links = [experiment_link(name, run=was_run(results_dir / name)) for name in experiments]
     if links:
@@ -60,14 +61,14 @@ def _claim(judged: JudgedClaim, results_dir: Path) -> str:
 def _reason(judged: JudgedClaim) -> str:
     """Return how many comparisons hold, how many are required, and which were omitted."""
     if not judged.comparisons:
-        return escape(judged.sentence().split(f"{judged.verdict[0].upper()}{judged.verdict[1:]}. ", 1)[-1])
+        return escape(judged.sentence().split(f"{first_upper(judged.verdict)}. ", 1)[-1])
     count, *undecided = judged.count().split(", ")
     text = ", ".join([f"{count} comparisons hold", *undecided])
     text += f"; the claim holds if {judged.claim.share:.0%} of them hold." if judged.claim.share < 1 else "."
     if judged.missing:
         text += f" Not run: {', '.join(judged.missing)}."
     if judged.n_incomparable:
-        omitted = counted(judged.n_incomparable, "comparison")
+        omitted = pluralize(judged.n_incomparable, "comparison")
         text += f" Omitted: {omitted} of times from different machines or a busy machine."
     return escape(text)
 

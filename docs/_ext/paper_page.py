@@ -9,11 +9,12 @@ from paper_claims import claims_section
 from paper_overview import terms, verdict_counts
 from paper_runs import cost_section, protocol_section
 from paper_tables import table_section
-from paper_words import PAGES, counted, experiment_link, first_upper, html, html_table, plain
+from paper_words import PAGES, experiment_link, first_upper, html, html_table, plain
 
 from klr_bench.report import figures
 from klr_bench.report import paper_pages as pages
 from klr_bench.report.conclusions import on_claims, on_numbers
+from klr_bench.report.labels import pluralize
 from klr_bench.report.load import was_run
 from klr_bench.report.manifest import Manifest, read_manifest
 from klr_bench.report.paper_pages import draw_figures
@@ -181,7 +182,7 @@ def _folded(pictures: list[str], title: str = "") -> list[str]:
     words = {*title.lower().split()}
     first, *others = sorted(pictures, key=lambda text: -len(words & {*text.lower().split()})) or [""]
     more = "\n\n".join(others)
-    return [first, f"````{{dropdown}} {counted(len(others), 'more figure')}\n{more}\n````"] if others else [first]
+    return [first, f"````{{dropdown}} {pluralize(len(others), 'more figure')}\n{more}\n````"] if others else [first]
 
 
 def _pictures(reproduction: Reproduction, experiment: str, drawn: Figures) -> list[str]:

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from paper_words import counted, duration, experiment_link, html, html_table
+from paper_words import duration, experiment_link, html, html_table
 
 from klr_bench.config.locations import find, folders
+from klr_bench.report.labels import pluralize
 from klr_bench.report.load import read_results, was_run
 from klr_bench.report.papers.reading import experiments_of
 from klr_bench.report.papers.reproduction import Reproduction, source_of
@@ -151,7 +152,7 @@ def _selection(config: Mapping[str, Any]) -> str:
         return "No parameter is chosen by cross-validation."
     most = selection.get("max_examples")
     rows = f", at most {most:,}" if most else ""
-    return f"Cross-validation uses {counted(int(selection.get('folds') or 0), 'fold')} of the training rows{rows}."
+    return f"Cross-validation uses {pluralize(int(selection.get('folds') or 0), 'fold')} of the training rows{rows}."
 
 
 def cost_section(names: Sequence[str], results_dir: Path) -> str:

@@ -60,8 +60,3 @@ def duration(seconds: float) -> str:
     if seconds >= 10 * MINUTE:
         return f"{seconds / MINUTE:.0f} min"
     return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.2g} s"
-
-
-def counted(count: int, singular: str, plural: str | None = None) -> str:
-    """Return a number with its noun in the singular or plural."""
-    return f"{count:,} {singular if count == 1 else plural or singular + 's'}"

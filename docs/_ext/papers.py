@@ -8,6 +8,7 @@ the folder `pages` of the documentation.  Both steps are skipped if their inputs
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "results" / "reference"
 INPUTS = ("configs/**/*.yaml", "configs/**/*.csv", "results/reference/**/*.*", "klr_bench/**/*.*", "docs/_ext/*.py")
 """Glob patterns of the files that the pages depend on."""
-STAMP, CARDS = "made_of", "<!-- cards -->"
+STAMP, CARDS = "made_of", re.compile("<!-- cards -->.*<!-- end of cards -->", re.DOTALL)
 log = logging.getLogger(__name__)
 
 
@@ -38,11 +39,11 @@ def _write(app: Sphinx) -> None:
 
 
 def _add_cards(app: Sphinx, name: str, source: list[str]) -> None:
-    """Add cards and contents to the first page of the section, readable without them."""
+    """Replace the list of papers on the first page of the section by cards and contents."""
     if name == "papers/index":
         path = Path(app.srcdir) / "papers" / "generated" / "_papers.md"
         app.env.note_dependency(str(path))
-        source[0] = source[0].replace(CARDS, path.read_text(encoding="utf-8"))
+        source[0] = CARDS.sub(lambda _: path.read_text(encoding="utf-8"), source[0])
 
 
 def _write_site(app: Sphinx, error: Exception | None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -10,10 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from klr_bench.config import locations as config_files
+from klr_bench.config.datasets import name_or_position
 from klr_bench.config.models import DataConfig
 from klr_bench.errors import KlrBenchError
-from klr_bench.instantiate import TARGET, Parameters, parameters
+from klr_bench.instantiate import TARGET, Parameters, classifier_class, parameters
 from klr_bench.metrics.metric import Metric
+from klr_bench.printing import quote
+from klr_bench.protocols import takes_groups
 from klr_bench.report.labels import join_names, line_label
 from klr_bench.report.manifest import Manifest
 from klr_bench.report.measured import MeasuredDataset, Method
@@ -24,6 +28,14 @@ STORABLE = ("klr_bench.", "sklearn.")
 """Beginnings of the names of classes whose models `klr-bench fit` can store."""
 FIT_KEYS = ("path", "label", "columns", "coerce", "decimal", "scale", "positive", "encoding")
 """Keys of the section ``data`` that describe a file to `klr-bench fit`."""
+PARSED = ("columns", "coerce", "scale")
+"""Those whose values Hydra reads."""
+PLAIN = re.compile(r"[\w.-]+( [\w.-]+)*")
+"""Texts that Hydra's grammar accepts without quotes, apart from constants."""
+CONSTANT = re.compile(r"null|true|false|[-+]?(inf|nan|[\d_]*\.?[\d_]+\.?(e[-+]?\d+)?)", re.IGNORECASE)
+"""Texts that Hydra reads as something else."""
+NO_LABEL = ["", "#n/a", "<na>", "?", "n/a", "na", "nan", "null"]
+"""Labels, in lower case, that `klr-bench fit` takes for missing ones."""
 SCALE = " scale"
 """End of a gamma that is a multiple of scikit-learn's "scale" (see `klr_bench.runner.bandwidth`)."""
 
@@ -70,12 +82,19 @@ def best_model(manifest: Manifest, datasets: Sequence[MeasuredDataset]) -> list[
     changed = {
         f"algorithms.{name}.estimator.{key}": entry for key, entry in accepted_values.items() if spec.get(key) != entry
     }
-    settings = {f"data.{key}": value for key in FIT_KEYS if (value := getattr(data, key)) is not None}
-    words = [f"{key}={_hydra(value)}" for key, value in (settings | {"algorithm": name} | changed).items()]
+    by, keys = data.group or data.time, [*FIT_KEYS]
+    with_groups = by is not None and takes_groups(classifier_class(spec[TARGET]))
+    if with_groups:
+        keys += ["group", "time"]
+    elif by is not None:  # `fit` would refuse the setting
+        data = data.model_copy(update={"columns": {**(data.columns or {}), by: "leave_out"}})
+    given = {key: value for key in keys if (value := getattr(data, key)) is not None}
+    settings = {f"data.{key}": _hydra(value) if key in PARSED else str(value) for key, value in given.items()}
+    settings |= {"algorithm": name} | {key: _hydra(value) for key, value in changed.items()}
+    words = [f"{key}={text}" for key, text in settings.items()]
     seed = {"random_state": 0} if "random_state" in accepted else {}
-    python = _python(
-        data, spec[TARGET], {key: entry for key, entry in (spec | accepted_values).items() if key != TARGET} | seed
-    )
+    arguments = {key: entry for key, entry in (spec | accepted_values).items() if key != TARGET} | seed
+    python = _python(data, spec[TARGET], arguments, by if with_groups else None)
     label = line_label(method)
     sentence = f"{label} has the best {metrics[score].title.lower()}. This command fits it to all rows:"
     if method not in best[in_table]:
@@ -86,7 +105,11 @@ def best_model(manifest: Manifest, datasets: Sequence[MeasuredDataset]) -> list[
         )
     return [
         Code(sentence, "sh", shlex.join(["klr-bench", "fit", *words, "output=model.skops"])),
-        Code("The same in Python:", "python", python),
+        Code(
+            "In Python, without the order of time:" if with_groups and data.time else "The same in Python:",
+            "python",
+            python,
+        ),
     ]
 
 
@@ -106,21 +129,25 @@ def _best(dataset: MeasuredDataset, metric: Metric) -> list[Method]:
 def _hydra(value: Any) -> str:
     """Format a value for Hydra's command-line grammar."""
     if isinstance(value, Mapping):
-        return f"{{{', '.join(f'{key}: {_hydra(entry)}' for key, entry in value.items())}}}"
+        return f"{{{', '.join(f'{_key(key)}: {_hydra(entry)}' for key, entry in value.items())}}}"
     if isinstance(value, list):
         return f"[{','.join(map(_hydra, value))}]"
     if isinstance(value, bool) or value is None:  # 1 == True, also as a key
         return {True: "true", False: "false", None: "null"}[value]
-    return str(value)
+    is_plain = PLAIN.fullmatch(str(value)) and not CONSTANT.fullmatch(str(value))
+    return quote(value) if isinstance(value, str) and not is_plain else str(value)
 
 
-def _python(data: DataConfig, target: str, arguments: Parameters) -> str:
+def _key(name: Any) -> str:
+    """Format a key of a mapping for Hydra's grammar, which has no quotes there."""
+    return re.sub(r"[\\()\[\]{}:=,]", r"\\\g<0>", str(name))
+
+
+def _python(data: DataConfig, target: str, arguments: Parameters, groups: str | None) -> str:
     module, _, name = target.rpartition(".")
     names = ["TablePreparer", name] if module == "klr_bench" else ["TablePreparer"]
     imports = [f"from klr_bench import {', '.join(sorted(names))}"]
     imports += [f"from {module} import {name}"] * (module != "klr_bench")
-    label = -1 if data.label is None else data.label
-    is_position = isinstance(label, int) or label.removeprefix("-").isdecimal()
     options: dict[str, Any] = {"columns": data.columns} if data.columns else {}
     options |= {"coerce": True} if data.coerce else {}
     options |= {"decimal": ","} if data.decimal == "comma" else {}
@@ -130,6 +157,15 @@ def _python(data: DataConfig, target: str, arguments: Parameters) -> str:
     texts = {key: repr(value) for key, value in arguments.items()}
     if isinstance(gamma, str) and gamma.endswith(SCALE):
         texts["gamma"] = f"{gamma.removesuffix(SCALE)} / (X.shape[1] * X.var(dtype=float))"
+    reading = f'pd.read_csv({_quoted(data.path)}, sep=None, engine="python"{encoding}'
+
+    def column(by: str | int) -> str:
+        place = name_or_position(by)
+        return f"{reading}, nrows=0).columns[{place - (place > 0)}]" if isinstance(place, int) else _quoted(place)
+
+    taken, given = list[str](), ""
+    if groups is not None:
+        taken, given = [f"groups = table.pop({column(groups)})"], "" if data.time else ", groups=groups"
     return "\n".join(
         [
             "import pandas as pd",
@@ -137,13 +173,14 @@ def _python(data: DataConfig, target: str, arguments: Parameters) -> str:
             "",
             *sorted(imports),
             "",
-            f'table = pd.read_csv({_quoted(data.path)}, sep=None, engine="python"{encoding})',
-            f"label = table.columns[{int(label) - (int(label) > 0)}]" if is_position else f"label = {_quoted(label)}",
-            "table = table.dropna(subset=[label])",
-            "y = table.pop(label)" + (f".astype(str) == {_quoted(data.positive)}" if data.positive is not None else ""),
+            f"label = {column(-1 if data.label is None else data.label)}",
+            f"table = {reading}, converters={{label: str.strip}})",
+            f"table = table[~table[label].str.lower().isin({json.dumps(NO_LABEL)})]",
+            "y = table.pop(label)" + (f" == {_quoted(data.positive)}" if data.positive is not None else ""),
+            *taken,
             f"preparer = TablePreparer({', '.join(f'{key}={value!r}' for key, value in options.items())})",
-            "X = preparer.fit_transform(table)",
-            f"classifier = {name}({', '.join(f'{key}={text}' for key, text in texts.items())}).fit(X, y)",
+            f"X = preparer.fit_transform(table, y{given})",
+            f"classifier = {name}({', '.join(f'{key}={text}' for key, text in texts.items())}).fit(X, y{given})",
             "model = make_pipeline(preparer, classifier)",
         ]
     )

@@ -10,6 +10,7 @@ import math
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -68,8 +69,12 @@ class Results:
 
 
 def was_run(folder: Path) -> bool:
-    """Return True if a folder contains the records of an experiment."""
-    return (folder / "records.csv").is_file()
+    """Return True if a folder has records of an experiment, and not only their header."""
+    path = folder / "records.csv"
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return len([*islice(file, 2)]) != 1
 
 
 def load_results(folder: str | Path, file: str = "records") -> pd.DataFrame:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
-from klr_bench.config.models import LEFT_TO_SELECTION, RunConfig
+from klr_bench.config.models import RunConfig
 from klr_bench.config.presentation import Presentation, presentation
 from klr_bench.config.splitting import RESAMPLING, SplitSpec
 from klr_bench.errors import KlrBenchError, error_context, fail
@@ -133,12 +133,7 @@ class Manifest(Model):
     @property
     def selected(self) -> list[str]:
         """The parameters that cross-validation selects for at least one method."""
-        names: dict[str, None] = {}
-        for algorithm, entry in self.config.algorithms.items():
-            sweep = self._sweep(algorithm)
-            here = [name for name in entry.grid or () if LEFT_TO_SELECTION in sweep.get(name, [LEFT_TO_SELECTION])]
-            names |= dict.fromkeys(here)
-        return [*names]
+        return [*dict.fromkeys(name for stem in self.config.algorithms for name in self.config.selected_grid(stem))]
 
     def _sweep(self, algorithm: str) -> Mapping[str, list[Any]]:
         return self.config.sweep.get(algorithm, {})

@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from string import ascii_lowercase
 
 import numpy as np
 
@@ -182,7 +183,7 @@ def _over_grids(over: OverDatasets) -> list[Grid]:
         return []
     head, labels = f"{over.n} data sets: {over.metric.title.lower()}", [line_label(line) for line in over.lines]
     letters = [
-        "".join(chr(ord("a") + number % 26) for number, group in enumerate(over.groups) if place in group)
+        "".join(ascii_lowercase[n % 26] * (n // 26 + 1) for n, group in enumerate(over.groups) if place in group)
         for place in range(len(labels))
     ]
     ranks = [

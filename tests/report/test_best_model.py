@@ -8,10 +8,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
 
 from klr_bench import load_model
 from klr_bench.cli import main
+from klr_bench.cli.model import parsed
+from klr_bench.datasets import class_labels
+from klr_bench.report import best_model
 from klr_bench.report.best_model import _hydra
 from klr_bench.report.load import read_results
 from klr_bench.report.table import results_table
@@ -37,6 +39,9 @@ X = RANDOM.standard_normal((120, 2))
             ],
             "data.path=mine.csv data.label=1 'data.columns={b: text}' data.scale=minmax data.positive=good",
         ),
+        ("klr", ["data.group=c"], "data.path=mine.csv data.group=c algorithm=klr output"),
+        ("oskl_default", ["data.group=c"], "data.path=mine.csv 'data.columns={c: leave_out}' algorithm=oskl_default"),
+        ("klr", ["data.time=b"], "data.path=mine.csv data.time=b algorithm=klr output"),
         ("lr_linear", [], "data.path=mine.csv algorithm=lr_linear algorithms.lr_linear.estimator.solver=lbfgs"),
     ],
 )
@@ -58,12 +63,19 @@ def test_the_command_and_the_code_fit_the_same_model(
     exec(code, scope)
     features = table.drop(columns="state")
     stored, model = load_model("model.skops"), scope["model"]
+    if "data.time=b" in settings:
+        assert model.classes_.tolist() == stored.classes_.tolist() == ["bad", "good"]
+        return
     np.testing.assert_allclose(
         stored.decision_function(features),
         model.decision_function(features),
         rtol=1e-5,
         atol=1e-5,  # type: ignore[attr-defined]
     )
+
+
+def test_the_code_leaves_out_the_labels_that_the_command_leaves_out() -> None:
+    assert {*best_model.NO_LABEL} == class_labels.NO_LABEL
 
 
 def test_the_best_method_is_named_only_for_a_file_of_the_user() -> None:
@@ -100,10 +112,16 @@ def test_the_best_method_is_marked_in_the_table_or_the_sentence_says_why(
     assert "best" in [mark.place for mark in marks if mark]
 
 
-@pytest.mark.parametrize("value", [True, False, None, 1, 0, 1.0, 0.0, "text", [1, True], {"a": 0.0}])
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(True, False, None, 1, 0, 1.0, 0.0, 1e-300, "text", [1, True], {"a": 0.0}, "0.3 scale", "R/sqrt(T)"),
+        *("null", "True", "1", "-1.5e3", "nan", "S (small)", "it's", "a,b", "back\\", " ", ""),
+        *({"Pressure, systolic": "number"}, {"size (cm)": ["S (small)", "null"]}, {"a: b=c [d]": "text"}),
+    ],
+)
 def test_values_are_those_that_hydra_reads(value: object) -> None:
-    ((_, read),) = yaml.safe_load(f"a: {_hydra(value)}").items()
-    assert (repr(read) == repr(value)) or (isinstance(value, dict | list) and read == value)
+    assert repr(parsed("data.columns", _hydra(value))) == repr(value)
 
 
 def test_failed_repeats_do_not_count_as_choices_of_parameters() -> None:

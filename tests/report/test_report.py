@@ -21,6 +21,7 @@ from klr_bench.metrics.metric import Metric
 from klr_bench.parsing import parse
 from klr_bench.report import report
 from klr_bench.report.labels import line_label
+from klr_bench.report.load import was_run
 from klr_bench.report.manifest import Manifest
 from klr_bench.report.papers.verdicts import Verdict
 from klr_bench.report.render import show
@@ -285,6 +286,12 @@ def test_another_table_of_the_paper(make: Make) -> None:
     assert (printed("4", "accuracy"), printed("5", "accuracy")) == ([None], ["82.9"])
     with pytest.raises(KlrBenchError, match=r"table=9: expected a table of a paper that names .* Known: 2, 3, 4, 5\."):
         table(folder, "9")
+
+
+def test_a_run_that_ended_before_its_first_cell_does_not_count(tmp_path: Path) -> None:
+    assert not was_run(write(tmp_path / "empty", [], {}))
+    assert not was_run(tmp_path)
+    assert was_run(REFERENCE / "oskl_magic")
 
 
 def test_what_cannot_be_reported_is_refused(make: Make, tmp_path: Path) -> None:

@@ -78,20 +78,22 @@ def test_the_first_sentences_can_say_the_opposite(tmp_path: Path, monkeypatch: p
     module = sys.modules["facts"]
     monkeypatch.setattr(module, "reproductions", lambda reference: [])
     for calibrated, power, shares in (
-        (8, 4, ("100", "most")),
-        (4, 2, ("50", "about half")),
-        (2, 1, ("25", "some")),
-        (0, 0, ("0", "none")),
+        (8, 4, ("most", "most")),
+        (4, 2, ("about half", "about half")),
+        (2, 1, ("some", "some")),
+        (0, 0, ("none", "none")),
     ):
         counted = {"results compared": 8, "agree": 4, "agree with power": power, "calibrated": calibrated}
         monkeypatch.setattr(module, "counts", lambda matches, counted=counted: counted)
         words = module.published(tmp_path).replace("\N{NO-BREAK SPACE}", " ")
-        assert f"50 % agree with ours; for {shares[1]} of these, " in words
-        assert f"For {shares[0]} % of the results" in words
+        assert (
+            f"50 % of the published results that can be compared agree with ours; for {shares[1]} of these, " in words
+        )
+        assert f"For {shares[0]} of the results" in words
     (tmp_path / "benchmark").mkdir()
     data = pd.read_csv(BENCHMARK / "peers.csv")
     data.assign(time_ratio=0.5, load=0.0).to_csv(tmp_path / "benchmark" / "peers.csv")
-    assert "SVC takes 0.50 times as long as `OSKL()`" in module.svc(tmp_path)
+    assert "With default parameters, SVC takes 0.50 times as long as `OSKL()`" in module.svc(tmp_path)
     assert "rough" not in module.svc(tmp_path)
     assert "Gradient boosting" not in module.facts(tmp_path)["facts"]
 
@@ -120,8 +122,8 @@ def test_the_sentence_on_gradient_boosting_is_that_of_the_records(klr: float, bo
     write(tmp_path / "tables", [*rows, failed, other], USUAL)
     sentence = sys.modules["facts"].boosting(tmp_path)
     loss = np.prod([(klr + n / 100) / (boosting + n / 100) for n in range(5)]) ** 0.2
-    assert "was compared on 5 tables (of 6; on the others, a fit failed) with up to 20 training rows" in sentence
-    assert f"Its log loss is {loss:.2f} times that of scikit-learn's gradient boosting with its default" in sentence
+    assert "On 5 tables (of 6; on the others, a fit failed) with up to 20 training rows" in sentence
+    assert f"has {loss:.2f} times the log loss of scikit-learn's gradient boosting with its default" in sentence
     assert f"trains for {klr / boosting:.2g} times as long" in sentence
 
 

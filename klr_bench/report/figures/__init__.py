@@ -202,7 +202,8 @@ def _add(
         drawn.notes.append(f"figure {name}: not drawn, because {panels}.")
         return []
     if explored:
-        figure = replace(figure, kinds=figure.kinds[-1:], dpi=min(figure.dpi, PAGE_DPI))
+        kinds = [kind for kind in figure.kinds if kind in ("png", "svg")] or ["png"]
+        figure = replace(figure, kinds=tuple(kinds[-1:]), dpi=min(figure.dpi, PAGE_DPI))
         if plot is not None:
             drawn.plots[name] = plot
             return []

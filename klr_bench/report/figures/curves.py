@@ -82,10 +82,13 @@ def against_selected(y: Axis, title: str) -> Figure:
 def plot_traces(inputs: Inputs, x: Axis, y: Axis) -> Plot | None:
     """Plot y against x at checkpoints: the mean and, if there are several, the single repeats.
 
-    The k-th checkpoints of all repeats are averaged.  Times of another or a busy machine are left out.
+    The k-th checkpoints of all repeats are averaged.  Times of another or a busy machine are left out, and so is what
+    is not positive on a logarithmic axis.
     """
     wide = wide_traces(inputs.traces, [x.metric, y.metric])
-    points = pd.DataFrame({"key": wide["key"], "x": x.factor * wide[x.metric], "y": y.factor * wide[y.metric]}).dropna()
+    values = {"x": x.factor * wide[x.metric], "y": y.factor * wide[y.metric]}
+    points = pd.DataFrame({"key": wide["key"], "k": wide.groupby("key").cumcount(), **values}).dropna()
+    logarithmic = [name for name, axis in (("x", x), ("y", y)) if axis.logarithmic]
     finished = inputs.records.loc[inputs.records["status"].isin(FINISHED)]
     if TIME.metric in (x.metric, y.metric):
         usual = Conditions(frozenset({inputs.table.measured_on}))
@@ -101,13 +104,20 @@ def plot_traces(inputs: Inputs, x: Axis, y: Axis) -> Plot | None:
             if (block.dataset, *curve) in places:
                 rows = places[block.dataset, *curve]
                 fits = {str(key): fit for key, fit in rows.groupby("key", sort=False)}
-                together = rows.groupby(rows.groupby("key").cumcount())
-                average = connected(curve, look, together["x"].mean(), together["y"].mean(), list(fits))
-                series.append(replace(average, spread=together["y"].std().fillna(0.0).tolist()))
-                repeats = [connected(curve, look, fit["x"], fit["y"], [key]) for key, fit in fits.items()]
-                series += [replace(repeat, kind="repeat") for repeat in repeats if len(repeats) > 1]
+                together = rows.groupby("k")
+                means = _positive(together[["x", "y"]].mean(), logarithmic)
+                spread = together["y"].std().fillna(0.0)[means.index]
+                average = connected(curve, look, means["x"], means["y"], list(fits))
+                series.append(replace(average, spread=spread.tolist()))
+                shown = {key: kept for key, fit in fits.items() if len(kept := _positive(fit, logarithmic))}
+                repeats = [connected(curve, look, fit["x"], fit["y"], [key]) for key, fit in shown.items()]
+                series += [replace(repeat, kind="repeat") for repeat in repeats if len(fits) > 1]
         facets.append(Facet(block.label, y, series))
     return Plot(x, facets, band=True) if facets else None
+
+
+def _positive(points: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
+    return points[(points[columns] > 0).all(axis=1)]
 
 
 def plot_reliability(inputs: Inputs) -> Plot | None:
@@ -156,8 +166,8 @@ def plot_sparsity(inputs: Inputs) -> Plot | None:
         for gamma, accuracy, line in points:
             if gamma > 1:
                 keys, name = [str(row["key"]) for row in fits.get((block.dataset, *line.column), [])], line_label(line)
-                share, away = 100 * (mean(line, "sparsity") or 0.0), 100 * spread(line, "sparsity")
-                sparsity.add(gamma - 1, share, keys, name, away)
+                if (share := mean(line, "sparsity")) is not None:
+                    sparsity.add(gamma - 1, 100 * share, keys, name, 100 * spread(line, "sparsity"))
                 relative.add(gamma - 1, 100 * accuracy / base, keys, name, 100 * spread(line, "accuracy") / base)
         if sparsity.x:
             facets.append(Facet(block.label, Axis("sparsity", "%"), [sparsity, relative]))
@@ -171,7 +181,7 @@ def excess_objectives(traces: pd.DataFrame, records: pd.DataFrame) -> pd.DataFra
     """
     excess = with_smallest(traces[traces["metric"] == "objective"], records)
     excess = excess.assign(value=excess["value"] / excess["smallest"] - 1, metric="excess_objective")
-    return excess.loc[excess["value"] > 0, list(traces.columns)]
+    return excess[list(traces.columns)]
 
 
 def _plot_excess(inputs: Inputs) -> Plot | None:

@@ -88,9 +88,11 @@ def _along(inputs: Inputs) -> list[str]:
 def _checkpoints(inputs: Inputs) -> pd.DataFrame:
     """Return the checkpoints with comparable times: problem, solver, elapsed_s and gap.
 
-    Without a duality gap it is F / F* - 1 of the objective F, where F* is the smallest of all solvers of a problem.
+    Unless all have a duality gap it is F / F* - 1 of the objective F, where F* is the smallest of all solvers of a
+    problem.
     """
-    metric = "duality_gap" if "duality_gap" in set(inputs.traces["metric"]) else "objective"
+    keys = {name: {*inputs.traces.loc[inputs.traces["metric"] == name, "key"]} for name in ("duality_gap", "objective")}
+    metric = "duality_gap" if keys["duality_gap"] and keys["duality_gap"] >= keys["objective"] else "objective"
     traces = inputs.traces[inputs.traces["metric"] == metric].rename(columns={"value": "gap"})
     records = inputs.records[inputs.records["status"].isin(FINISHED) & inputs.records["key"].isin(traces["key"])]
     problems: dict[Any, list[dict[Any, Any]]] = {}

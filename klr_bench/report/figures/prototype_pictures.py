@@ -8,6 +8,7 @@ two prototypes.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -81,6 +82,7 @@ def _draw(inputs: Inputs) -> dict[str, Drawing]:
     rows, traces = (dict(iter(frame.groupby("key"))) for frame in (inputs.rows, inputs.traces))
     several = inputs.records["algorithm"].nunique() > 1
     drawings: dict[str, Drawing] = {}
+    repeats = Counter[str]()
     for record in inputs.records[inputs.records["key"].isin(rows.keys() & traces.keys())].to_dict("records"):
         passes, data = _passes(traces[record["key"]]), rows[record["key"]]
         data = data[(data[["x1", "x2"]].abs() <= LARGEST).all(axis=1)]
@@ -90,8 +92,10 @@ def _draw(inputs: Inputs) -> dict[str, Drawing]:
             fail(f"expected at most {MOST_PICTURES} fits with {MOST_PASSES} checkpoints each, got more.")
         dataset, algorithm = record["dataset"], record["algorithm"]
         name = "_".join(["prototypes", dataset, *map(value_text, record["variant"].values()), *[algorithm] * several])
-        repeat = 1 + sum(other.startswith(name) for other in drawings)
-        drawings[f"{name}_{repeat}" if name in drawings else name] = _picture(data, passes, titles[dataset, algorithm])
+        repeats[name] += 1
+        drawings[f"{name}_{repeats[name]}" if name in drawings else name] = _picture(
+            data, passes, titles[dataset, algorithm]
+        )
     return drawings
 
 

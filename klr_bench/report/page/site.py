@@ -10,6 +10,7 @@ from klr_bench.config.locations import folders
 from klr_bench.errors import fail
 from klr_bench.report import conclusions
 from klr_bench.report.labels import join_names, pluralize
+from klr_bench.report.load import was_run
 from klr_bench.report.page.content import Card, Part, experiment_part, paper_part, thumbnail, word
 from klr_bench.report.page.html import SHARED, asset, fragment, layout
 from klr_bench.report.paper_pages import all_papers_page
@@ -37,7 +38,7 @@ def write_site(target: Path, results_dir: Path) -> list[Path]:
     The pages share scripts and styles in `assets`; the last path is the first page.  Raises KlrBenchError if there are
     no results, or a file is damaged.
     """
-    experiments = sorted(path.parent for path in results_dir.glob("*/records.csv"))
+    experiments = sorted(path.parent for path in results_dir.glob("*/records.csv") if was_run(path.parent))
     if not experiments:
         fail(f"{results_dir}: expected results folders, got none. Create one with: klr-bench run experiment=...")
     papers = [Reproduction(name, folder, results_dir) for name, folder in paper_files(folders()).items()]

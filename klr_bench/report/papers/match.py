@@ -235,7 +235,7 @@ def match(source: Source, measured: Measured) -> list[Match]:
 
 def _with_calibration(match: Match, source: Source, dataset: MeasuredDataset) -> Match:
     paper, calibration = source.paper, source.paper.calibration_of(match.printed)
-    if calibration is None or match.column is None:
+    if calibration is None or match.column is None or match.experiment == calibration.instead_in:
         return match
     algorithm, variant = match.column
     if not paper.tables[match.printed.table].is_counterpart(algorithm, variant):

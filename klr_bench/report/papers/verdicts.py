@@ -98,7 +98,7 @@ def tolerance(entry: Entry, printed: Printed, printed_repeats: int | None) -> fl
     distribution with n - 1 degrees of freedom.  With a single measured repeat, a fixed difference is accepted.
     """
     if printed.spread is not None:
-        spread = printed.spread or printed.half_unit
+        spread = printed.spread or printed.spread_half_unit
         measured_spread = spread if entry.std is None else entry.std
         return 2 * max(spread, math.sqrt(measured_spread**2 / max(entry.n, 1) + spread**2 / (printed_repeats or 1)))
     if entry.std is not None:

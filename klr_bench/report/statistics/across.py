@@ -80,7 +80,7 @@ def wilcoxon(scores: ArrayLike) -> Pairwise:
     all scores are equal, p = 1.
     """
     values = complete(scores).T
-    differences = [scores_a - scores_b for scores_a, scores_b in combinations(values, 2)]
+    differences = [np.round(scores_a - scores_b, DIGITS) for scores_a, scores_b in combinations(values, 2)]
     p = np.array([stats.wilcoxon(d).pvalue if d.any() else 1.0 for d in differences])
     return Pairwise(*(squareform(adjusted) + np.eye(len(values)) for adjusted in (p, holm(p))))
 

@@ -1,6 +1,7 @@
 """Every figure is drawn where all that it needs is there, and says what is missing where it is not."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +111,21 @@ def test_there_is_a_band_over_repeats_a_panel_per_data_set_and_no_figure_of_zero
     zeros = made.inputs(tmp_path / "zeros", made.cell(metrics={"accuracy": 0.5, "n_support": 0.0}))
     drawn = draw_all(zeros, ["accuracy_support"])
     assert (drawn.files, drawn.notes) == ({}, ["figure accuracy_support: no value can be drawn."])
+
+
+def test_what_is_not_positive_is_left_out_on_a_logarithmic_axis(tmp_path: Path) -> None:
+    cells = [made.cell(repeat=repeat, traced={"objective": 3.0, "duality_gap": 0.1}) for repeat in (0, 1)]
+    cells[1] = replace(
+        cells[1],
+        checkpoints=[
+            (t, s, name, 0.0 * value if name == "duality_gap" else value) for t, s, name, value in cells[1].checkpoints
+        ],
+    )
+    (facet,) = find("gap_time").plot(made.inputs(tmp_path, *cells)).facets
+    average, *repeats = facet.series
+    assert average.y == pytest.approx([0.025, 0.05]), "the mean of both repeats, one of which is 0"
+    assert all(y > 0 for series in facet.series for y in series.y)
+    assert len(repeats) == 1
 
 
 def test_what_is_partly_missing_is_drawn_and_said(tmp_path: Path) -> None:
@@ -252,4 +268,4 @@ def test_the_excess_is_above_the_smallest_objective_of_the_same_data_repeat_and_
     records = pd.DataFrame(places | {"params": [{}, {}, {}, {"lam": 0.1}]})
     found = excess_objectives(traces, records)
     by_key = {key: list(group["value"].round(9)) for key, group in found.groupby("key")}
-    assert by_key == {"a": [1.0, 0.25], "b": [0.5, 0.1], "c": [0.5], "d": [1.0]}
+    assert by_key == {"a": [1.0, 0.25, 0.0], "b": [0.5, 0.1], "c": [0.5, 0.0], "d": [1.0, 0.0]}

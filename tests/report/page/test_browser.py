@@ -204,7 +204,7 @@ def hover(page: Page, facet: int, wanted: Callable[[dict[str, Any]], bool]) -> s
     place = page.locator(".panel").nth(facet)
     place.scroll_into_view_if_needed()
     points = place.evaluate("""panel => panel.data.flatMap(trace => trace.x.map((x, at) => ({
-        y: trace.y[at], name: trace.name,
+        x, y: trace.y[at], name: trace.name,
         left: panel._fullLayout.xaxis.d2p(x) + panel._fullLayout.xaxis._offset,
         top: panel._fullLayout.yaxis.d2p(trace.y[at]) + panel._fullLayout.yaxis._offset })))""")
     point = next(point for point in points if wanted(point))
@@ -224,19 +224,19 @@ def hover(page: Page, facet: int, wanted: Callable[[dict[str, Any]], bool]) -> s
 def test_a_hover_shows_the_numbers_of_the_records(
     open_page: Open, pages: dict[str, Path], name: str, experiment: str, facet: int, dataset: str, algorithm: str
 ) -> None:
-    """Of the mean of all repeats, or of the repeat that is least accurate."""
+    """Of the mean of all repeats, or of the repeat that is most accurate."""
     page, is_mean = open_page(pages[name]).page, name == "figure5"
     header, rows = read_texts(REFERENCE / experiment / "records.csv")
     records = [dict(zip(header, row, strict=True)) for row in rows]
     records = [row for row in records if (row["dataset"], row["algorithm"]) == (dataset, algorithm)]
     if not is_mean:
-        records = [min(records, key=lambda row: float(row["accuracy"]))]
+        records = [max(records, key=lambda row: float(row["accuracy"]))]
         drawn(page).get_by_role("button", name="show repeats").click()
     labels = {"accuracy": ("Test accuracy (%)", 100.0), **({} if is_mean else {"n_support": ("Support vectors", 1.0)})}
     means = {metric: sum(float(row[metric]) for row in records) / len(records) for metric in labels}
 
     def is_wanted(point: dict[str, Any]) -> bool:
-        is_near = abs(point["y"] - 100 * means["accuracy"]) < 1e-3
+        is_near = abs(point["y"] - 100 * means["accuracy"]) < 1e-3 and point["x"] == means.get("n_support")
         return point["name"] == "DCD" and point["y"] > 97 if is_mean else is_near
 
     text = hover(page, facet, is_wanted)
@@ -264,6 +264,8 @@ def test_figures_zoom_and_the_address_remembers(open_page: Open, pages: dict[str
     assert ranges[0] == pytest.approx(ranges[1], rel=1e-4)
     again.get_by_role("button", name="whole range").first.click()
     assert "zoom" not in again.url
+    panel.dblclick(position={"x": 200, "y": 120})
+    page.wait_for_function("!location.hash.includes('zoom')")
 
 
 def test_a_figure_is_given_as_svg_and_csv(open_page: Open, pages: dict[str, Path]) -> None:

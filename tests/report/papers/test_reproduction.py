@@ -202,6 +202,11 @@ def test_a_number_with_a_calibrated_setting_is_marked_and_shown_without_it(make:
     other = make(calibrated=[elsewhere], tables=tables)
     assert "§ G was chosen. In other: Digits, OSKL, G 1, Accuracy (%): 88.0 ± 0.0." in table_page(other, "2").caption
     assert scoreboard_page(other).grids[0].rows[-1][-1] == "1"
+    alone = make(
+        calibrated=[elsewhere], tables=PAPER["tables"] | {"2": PAPER["tables"]["2"] | {"experiments": ["other"]}}
+    )
+    assert "88.0" in table_page(alone, "2").grids[0].rows[0][2]
+    assert not any(match.is_calibrated for match in alone.matches)
     rows = csv.DictReader(io.StringIO(numbers_csv([whole])))
     assert [row["calibrated"] for row in rows][2:4] == ["G was chosen.", ""]
     of_table = {"counterparts": {"oskl": {"G": 2}}}

@@ -69,6 +69,12 @@ def test_groups_are_the_maximal_sets_of_pairwise_alike_methods(relation: np.ndar
     assert all([ranks[i] for i in group] == sorted(ranks[i] for i in group) for group in result)
 
 
+def test_the_unit_of_scores_does_not_matter() -> None:
+    tenths = np.array([[3, 3, 3, 3, 3, 7], [2, 2, 2, 2, 2, 8]]).T
+    np.testing.assert_allclose(across.wilcoxon(tenths / 10).p, across.wilcoxon(tenths).p)
+    assert across.wilcoxon(tenths / 10).p[0, 1] < 0.5
+
+
 def test_degenerate_scores() -> None:
     equal = np.ones((7, 3))
     assert across.ranks(equal).tolist() == [2.0, 2.0, 2.0]

@@ -97,8 +97,9 @@ Object.assign(
 
     /* Ticks of a logarithmic axis, written out: 1, 2, 5, ... over a few decades, else powers of ten. */
     const logTicks = (numbers) => {
-      const positive = numbers.filter((value) => value > 0).map(Math.log10);
-      if (!positive.length) return {};
+      const positive = numbers.filter((value) => value > 0).map(Math.log10),
+        even = { nticks: 7, exponentformat: "e" };
+      if (!positive.length) return even;
       const low = positive.reduce((a, b) => Math.min(a, b)),
         high = positive.reduce((a, b) => Math.max(a, b));
       const within = high - low < 1 ? [1, 1.5, 2, 3, 4, 5, 6, 8] : high - low < 3 ? [1, 2, 5] : [1];
@@ -106,6 +107,7 @@ Object.assign(
         values = [];
       for (let decade = Math.floor(low) - 1; decade <= Math.ceil(high) + 1; decade += 1)
         if (decade % step === 0) for (const value of within) values.push(Number(`${value}e${decade}`));
+      if (values.filter((value) => value >= 10 ** low && value <= 10 ** high).length < 2) return even;
       const text = (value) =>
         value >= 1e-3 && value < 1e6
           ? value.toLocaleString("en", { maximumSignificantDigits: 3 })
@@ -240,13 +242,15 @@ Object.assign(
               !hidden().has(series.id) && (series.kind !== "repeat" || chosen(prefix + "repeats", repeatsAtFirst) === "1"),
           )
           .sort((a, b) => LAYERS[a.kind] - LAYERS[b.kind]);
+      /* A spreadsheet takes a text that begins so for a formula. */
+      const harmless = (text) => (/^[=+\-@\t\r]/.test(text) ? "'" + text : text);
       const shownPoints = () => [
         ["panel", "series", "kind", plot.x.label, "value", "standard deviation", "what"],
         ...plot.facets.flatMap((facet) =>
           shownSeries(facet).flatMap((series) =>
             series.x.map((x, at) => [
-              facet.title,
-              series.name,
+              harmless(facet.title),
+              harmless(series.name),
               series.kind,
               String(x ?? ""),
               String(series.y[at] ?? ""),
@@ -352,7 +356,7 @@ Object.assign(
           if (first) places[at].on("plotly_unhover", hideTip);
           if (first)
             places[at].on("plotly_doubleclick", () => {
-              choose(`${prefix}zoom${at}`, "", "");
+              choose(zoomOf(facet), "", "");
               draw();
             });
         });

@@ -71,6 +71,19 @@
     }
   };
 
+  /* Parts of the content by a name that they keep when others are added: their label or text, and the how many-th. */
+  const named = (selector) => {
+    const parts = new Map();
+    for (const part of content.querySelectorAll(selector)) {
+      const text = part.matches("button, summary") ? part : part.querySelector(":scope > summary");
+      const label = `${part.tagName} ${part.getAttribute("aria-label") ?? text?.textContent ?? ""}`;
+      let name = label;
+      for (let again = 2; parts.has(name); again += 1) name = `${label} ${again}`;
+      parts.set(name, part);
+    }
+    return parts;
+  };
+
   /* Puts newer content in the place of what is there; what is scrolled, unfolded or drawn stays so. */
   const replace = (html, message) => {
     const place = document.createElement("template");
@@ -81,18 +94,19 @@
       line.textContent = message;
       place.content.append(line);
     }
-    const scrolled = [...content.querySelectorAll(".scroll")].map((part) => part.scrollLeft);
-    const unfolded = [...content.querySelectorAll("details")].map((part) => part.open);
-    const focused = [...content.querySelectorAll("button, input, summary, .scroll")].indexOf(document.activeElement);
+    const scrolled = new Map([...named(".scroll")].map(([name, part]) => [name, part.scrollLeft]));
+    const unfolded = new Map([...named("details")].map(([name, part]) => [name, part.open]));
+    const controls = "button, input, summary, .scroll";
+    const focused = [...named(controls)].find(([, part]) => part === document.activeElement)?.[0];
     const drawn = new Set([...content.querySelectorAll(".plot:has(.panel)")].map((figure) => figure.dataset.plot));
     const down = scrollY;
     hideTip();
     content.style.minHeight = `${content.offsetHeight}px`;
     content.replaceChildren(place.content);
     begin(drawn);
-    content.querySelectorAll(".scroll").forEach((part, at) => (part.scrollLeft = scrolled[at] ?? 0));
-    content.querySelectorAll("details").forEach((part, at) => (part.open = unfolded[at] ?? part.open));
-    content.querySelectorAll("button, input, summary, .scroll")[focused]?.focus({ preventScroll: true });
+    for (const [name, part] of named(".scroll")) part.scrollLeft = scrolled.get(name) ?? 0;
+    for (const [name, part] of named("details")) part.open = unfolded.get(name) ?? part.open;
+    named(controls).get(focused)?.focus({ preventScroll: true });
     content.style.minHeight = "";
     scrollTo({ top: down, behavior: "instant" });
   };
