@@ -18,6 +18,8 @@ from klr_bench.report.figures.core.drawing import STYLE, saved, scale_axis
 from klr_bench.report.figures.core.plot import Axis
 
 PICTURE = "many_rows.svg"
+TRIED = 10_000
+"""Number of rows above which KLR tries PartitionedKLR."""
 CORES = 16
 """Number of cores of the process that divides the rows, in the estimate."""
 LOOKS = {
@@ -33,12 +35,12 @@ LOOKS = {
 }
 """Marker and color of each method in the figure."""
 USES = {
-    "PartitionedKLR": ("more than about 10,000 rows, no settings", "rows"),
-    "KLR": ("no settings; from 10,000 rows on it tries PartitionedKLR and NystroemKLR, which takes longer", "rows"),
+    "PartitionedKLR": ("more than about 100,000 rows, no settings", "rows"),
+    "KLR": ("no settings; from 10,000 rows on it tries PartitionedKLR and NystroemKLR{times}", "rows"),
     "NystroemKLR": ("many rows whose classes vary slowly; dask", "rows, and the cube of the centers"),
-    "DualCDKLR": ("known settings; ten thousands of rows take seconds, more take long", "square of the rows"),
+    "DualCDKLR": ("known settings; tens of thousands of rows take seconds, more take long", "square of the rows"),
 }
-"""Purpose of each class of klr-bench, and what the time of a fit is proportional to."""
+"""Purpose of each class of klr-bench, and what the time of a fit is proportional to; {times} is that of a choice."""
 SIZES = Axis("n", "Training rows", logarithmic=True)
 AXES = (
     Axis("log_loss", "Log loss of test rows", logarithmic=True),
@@ -58,10 +60,21 @@ def many_rows(folder: Path) -> dict[str, str]:
     return {
         "many_rows": "\n\n".join([picture, *tables, notes]),
         "when": table(
-            ["class", "use it for", "time is proportional to"], [[f"`{name}`", *uses] for name, uses in USES.items()], 3
+            ["class", "use it for", "time is proportional to"],
+            [[f"`{name}`", use.format(times=_times(data)), growth] for name, (use, growth) in USES.items()],
+            3,
         ),
         "prediction": _prediction(data),
     }
+
+
+def _times(data: pd.DataFrame) -> str:
+    """Return how long KLR takes compared with PartitionedKLR where it tries both."""
+    seconds = data[data["n"] > TRIED].pivot_table(index=["dataset", "n"], columns="method", values="seconds")
+    if not {"KLR", "PartitionedKLR"} <= {*seconds.columns}:
+        return ""
+    ratio = seconds["KLR"] / seconds["PartitionedKLR"]
+    return f" (here {two_digits(ratio.min())} to {two_digits(ratio.max())} times the time of PartitionedKLR)"
 
 
 def _row(cells: dict[tuple[str, object], str], method: str, places: Iterable[object]) -> list[str]:

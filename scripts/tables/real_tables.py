@@ -69,16 +69,17 @@ def tables_picture(folder: Path) -> bytes:
 def _ranks(by_metric: dict[str, pd.DataFrame], n_support: pd.Series, labels: dict[str, str]) -> str:
     """Return average ranks over the tables, the best log loss first, and their tests."""
     loss, accuracy, ece, seconds = (by_metric[metric] for metric in ("log_loss", "accuracy", "ece", "fit_time_s"))
-    rank = pd.Series(ranks(-loss), loss.columns).sort_values()
+    rank, of_each = pd.Series(ranks(-loss), loss.columns).sort_values(), loss.rank(axis=1)
     of_accuracy = pd.Series(ranks(accuracy), accuracy.columns)
     p = pd.Series(wilcoxon(-loss).p_holm[loss.columns.get_loc(rank.index[0])], loss.columns)
     rows = []
     for name in rank.index:
         _, mean, low, high, _ = corrected_interval(100 * ece[name])
+        _, _, first, last, _ = corrected_interval(of_each[name])
         rows.append(
             [
                 labels[name],
-                f"{rank[name]:.2f}",
+                f"{rank[name]:.2f} [{max(first, 1):.1f}, {min(last, len(labels)):.1f}]",
                 "yes" if p[name] < SIGNIFICANT else "no",
                 f"{of_accuracy[name]:.2f}",
                 f"{100 * accuracy[name].mean():.1f}",
