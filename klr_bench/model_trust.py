@@ -131,7 +131,7 @@ def nodes(schema: Any) -> Iterator[dict[str, Any]]:
 
 
 BIT_GENERATORS = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")
-"""Names of classes that a random generator may have; skops calls what has the name in a file."""
+"""Bit generators of NumPy.  skops calls the attribute of numpy.random that a file names."""
 
 
 def check_nodes(schema: Any) -> None:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from klr_bench.datasets.amounts import amount_value, is_missing, parse_amount, parse_numbers, text_of
 from klr_bench.datasets.class_labels import LARGEST, first_ten
 from klr_bench.datasets.columns import truth_values
-from klr_bench.datasets.dates import EITHER, date_features, date_form
+from klr_bench.datasets.dates import date_features
 from klr_bench.errors import fail, sanitize
 
 NUMBER, TEXT, DATE, LEAVE_OUT = KINDS = ("number", "text", "date", "leave_out")
@@ -178,11 +178,7 @@ class Column:
             return [math.nan] * self.width
         value: float | None
         if self.kind == DATE:
-            orders: tuple[bool, ...] = (self.day_first,) if self.day_first is not None else (True, False)
-            if len(orders) == 2 and (date_form(text) or ("",))[0] == EITHER:
-                orders = ()
-            found = (date_features(text, self.values, day_first=day_first) for day_first in orders)
-            return next(filter(None, found), [math.inf] * self.width)
+            return date_features(text, self.values, day_first=self.day_first) or [math.inf] * self.width
         if self.kind == ORDERED:
             value = self.values.index(text) if text in self.values else None
         else:
@@ -190,7 +186,10 @@ class Column:
         return [math.inf if value is None else value]
 
     def _is_missing(self, text: str) -> bool:
-        """Return True for a missing value; a category such as "none" is not."""
+        """Return True for a missing value.
+
+        A value of the training rows is not missing, although it may be spelled so, as the category "none".
+        """
         return is_missing(text) and not (text and self.kind in (ORDERED, TEXT) and text in self.known)
 
     def _is_new(self, text: str) -> bool:

@@ -103,9 +103,22 @@ def order_of(forms: Collection[str]) -> bool | None:
     return MONTH_FIRST not in forms
 
 
-def date_features(text: str, parts: Collection[str], *, day_first: bool) -> list[float] | None:
-    """Return some features of a date or a clock time, or None for any other string."""
-    found = moment(text, day_first=day_first) if YEAR in parts else None
+def clear_moment(text: str) -> datetime | None:
+    """Return a date as `moment`, or None if it is not clear whether its day comes first."""
+    form = date_form(text)
+    if form is None or form[0] == EITHER:
+        return None
+    return moment(text, day_first=True) or moment(text, day_first=False)
+
+
+def date_features(text: str, parts: Collection[str], *, day_first: bool | None) -> list[float] | None:
+    """Return some features of a date or a clock time, or None for any other string.
+
+    If `day_first` is None, None is also returned for a date that is not clear.
+    """
+    found = None
+    if YEAR in parts:
+        found = clear_moment(text) if day_first is None else moment(text, day_first=day_first)
     clock = found.time() if found else _clock(text)
     if clock is None or (YEAR in parts and found is None):
         return None

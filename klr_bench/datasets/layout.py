@@ -225,10 +225,7 @@ def place_of(path: Path, column: str | int, header: tuple[str, ...] | None, n: i
 
 
 def _are_names(first: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
-    """Return True if the first line has only texts, and the rows below only numbers.
-
-    Some of these may be missing.
-    """
+    """Return True if a line of texts is above rows of numbers or missing values."""
     if not below or any(parse_number(field) is not None or is_missing_label(field) for field in first):
         return False
     return all(parse_number(field) is not None or is_missing_label(field) for row in below for field in row)

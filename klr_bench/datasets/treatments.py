@@ -219,7 +219,7 @@ def _encoded(treated: Treated, codes: NDArray[np.intp], groups: NDArray[Any] | N
 def _folds(codes: NDArray[np.intp], groups: NDArray[Any] | None) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
     """Return the folds of rows, stratified by their classes.
 
-    Many groups are stratified by the class of a row of each.
+    Each of many groups counts as one row, with the class of its first one.
     """
     n_folds = max(min(N_FOLDS, np.unique(codes, return_counts=True)[1].min()), 2)
     options: dict[str, Any] = {"shuffle": True, "random_state": 0}

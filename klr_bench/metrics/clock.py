@@ -117,7 +117,7 @@ PROGRAM = "import sys; sys.path[:] = {!r}; from klr_bench.metrics.clock import m
 
 
 class TimeLimitError(Exception):
-    """Raised when a fit exceeds its time limit."""
+    """Raised when a fit in a child process exceeds its time limit."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(f"stopped after {seconds:g} s without a classifier, because fit does not accept a callback")

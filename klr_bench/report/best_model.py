@@ -31,9 +31,9 @@ FIT_KEYS = ("path", "label", "columns", "coerce", "decimal", "scale", "positive"
 PARSED = ("columns", "coerce", "scale")
 """Those whose values Hydra reads."""
 PLAIN = re.compile(r"[\w.-]+( [\w.-]+)*")
-"""Texts that Hydra's grammar accepts without quotes, apart from constants."""
+"""Texts that need no quotes in Hydra's grammar, unless they are constants."""
 CONSTANT = re.compile(r"null|true|false|[-+]?(inf|nan|[\d_]*\.?[\d_]+\.?(e[-+]?\d+)?)", re.IGNORECASE)
-"""Texts that Hydra reads as something else."""
+"""Texts that Hydra reads as a number, null or a truth value."""
 NO_LABEL = ["", "#n/a", "<na>", "?", "n/a", "na", "nan", "null"]
 """Labels, in lower case, that `klr-bench fit` takes for missing ones."""
 SCALE = " scale"

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from klr_bench.datasets.grouping import later_folds
 from klr_bench.errors import fail
 from klr_bench.estimators.batch.folds import MEDIUM, MOST_COMPARED, MOST_VALIDATION
+from klr_bench.estimators.core.rows import evenly_spaced
 from klr_bench.protocols import takes_groups
 
 FOLDS, FIRST = 5, 0.75
@@ -33,7 +34,7 @@ def with_groups(
     n_classes, folds = len(np.unique(y)), []
     for parts in later_folds(groups, n_folds, first=first):
         train, valid = (
-            part[np.linspace(0, len(part) - 1, min(len(part), most)).astype(int)]
+            part[evenly_spaced(len(part), most)]  # type: ignore[no-untyped-call]
             for part, most in zip(parts, (MOST_COMPARED, MOST_VALIDATION), strict=True)
         )
         folds += [(train, valid)] * (len(np.unique(y[train])) == n_classes)

@@ -99,7 +99,7 @@ def score_fold(
         except (ValueError, ArithmeticError):  # a fit rejected an example or overflowed
             group_scores = [None] * len(group)
         except TimeLimitError:
-            group_scores = [{FAILED: f"not fitted within time_limit_s={limit:g}"}] * len(group)
+            group_scores = [_late(limit)] * len(group)
         except Exception as error:
             group_scores = [{FAILED: sanitize(exception_text(error), MAX_REASON_LENGTH)}] * len(group)
         scores.update(zip(group, group_scores, strict=True))
@@ -131,7 +131,8 @@ def score_group(
 ) -> list[Score]:
     """Fit a group of estimators, and return the score of each one on the test rows.
 
-    The score is None if the estimator rejects an example.  Raises TimeLimitError if the fit exceeds the time limit.
+    The score is None if the estimator rejects an example, and {FAILED: reason} if the fit exceeds the time limit.
+    Raises TimeLimitError if an estimator without a callback exceeds it.
     """
     clock = None if time_limit_s is None else Clock(1, 0, lambda _: {}, time_limit_s)
     if len(estimators) == 1:
@@ -142,10 +143,12 @@ def score_group(
             estimator.fit(X, y, callback=clock)
         else:
             estimator = fit_in_child(estimator, X, y, time_limit_s).estimator
-        _refuse_late(clock, time_limit_s)
+    else:
+        fitted = estimators[0].fit_together(estimators, X, y, clock)
+    if clock and clock.timed_out:
+        return [_late(time_limit_s)] * len(estimators)
+    if len(estimators) == 1:
         return [selection_score(metric, predict(estimator, X_test, y_test))]
-    fitted = estimators[0].fit_together(estimators, X, y, clock)
-    _refuse_late(clock, time_limit_s)
     decisions = fitted.decision_function(X_test)
     return [
         None if refused else selection_score(metric, from_decision(y_test, decision, logistic=bool(logistic)))
@@ -153,9 +156,8 @@ def score_group(
     ]
 
 
-def _refuse_late(clock: Clock | None, limit: float | None) -> None:
-    if clock and clock.timed_out:
-        raise TimeLimitError(limit or 0.0)
+def _late(limit: float | None) -> Score:
+    return {FAILED: f"not fitted within time_limit_s={limit:g}"}
 
 
 def selection_score(metric: Metric, predictions: Predictions) -> Score:

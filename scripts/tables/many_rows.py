@@ -14,12 +14,11 @@ from matplotlib.figure import Figure
 from methods import TITLES
 from scale import duration
 
+from klr_bench.estimators.batch.folds import MOST_TRAINING
 from klr_bench.report.figures.core.drawing import STYLE, saved, scale_axis
 from klr_bench.report.figures.core.plot import Axis
 
 PICTURE = "many_rows.svg"
-TRIED = 10_000
-"""Number of rows above which KLR tries PartitionedKLR."""
 CORES = 16
 """Number of cores of the process that divides the rows, in the estimate."""
 LOOKS = {
@@ -70,7 +69,7 @@ def many_rows(folder: Path) -> dict[str, str]:
 
 def _times(data: pd.DataFrame) -> str:
     """Return how long KLR takes compared with PartitionedKLR where it tries both."""
-    seconds = data[data["n"] > TRIED].pivot_table(index=["dataset", "n"], columns="method", values="seconds")
+    seconds = data[data["n"] > MOST_TRAINING].pivot_table(index=["dataset", "n"], columns="method", values="seconds")
     if not {"KLR", "PartitionedKLR"} <= {*seconds.columns}:
         return ""
     ratio = seconds["KLR"] / seconds["PartitionedKLR"]

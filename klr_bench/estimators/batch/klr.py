@@ -39,7 +39,7 @@ from klr_bench.estimators.core.parameters import (
 from klr_bench.estimators.core.rows import with_scaled_columns
 
 CENTERS_PER_ROOT, TIMED_ROWS, LEAST_CENTERS = 500, 100_000, 100
-"""With a time limit, the number of centers per square root of a second left, for up to so many rows; the least one."""
+"""With a time limit: centers per square root of the seconds left, rows from which on there are fewer, and minimum."""
 TOL = 1e-5
 """Relative distance of the objective from its minimum at which `NystroemKLR` ends."""
 PATIENCE = 2
@@ -245,9 +245,10 @@ class KLR(Classifier):
         self.model_.fit(rows, y, weights, callback=watch)
         is_small = self.max_support is not None and self.max_support < min(len(y), CENTERS)
         if is_small and not sp.issparse(rows) and not is_stopped and left():
-            half = time.monotonic() + left() / 2
-            large = self._model(kept, gamma, len(y), random, None, CENTERS, seconds, left() / 2)
-            f = large.fit(rows, y, weights, callback=lambda *_: time.monotonic() > half).decision_function(rows)
+            half = left() / 2
+            end = time.monotonic() + half
+            large = self._model(kept, gamma, len(y), random, None, CENTERS, seconds, half)
+            f = large.fit(rows, y, weights, callback=lambda *_: time.monotonic() > end).decision_function(rows)
             move_support(self.model_, f, rows, weights, self.temperature_, random, deadline)
         self.best_params_ |= {"gamma": self.model_.gamma, "lam": self.model_.lam}
         return self

@@ -68,7 +68,7 @@ class Search:
         self.folds, self.deadline, self.unit, self._memory = folds, deadline, unit, threading.local()
         self._valid = np.concatenate([valid for _, valid in folds])
         self._times = {}  # lists of the times of paths by number of training rows
-        self._first = 1, []  # those of the first paths, which may load code
+        self._first = None  # the same for the first path, which may load code
 
     def is_late(self):
         """Return True after the deadline."""
@@ -76,7 +76,7 @@ class Search:
 
     def seconds(self, n):
         """Return the expected time of a path of n training rows, by those with the most rows so far."""
-        rows, times = max(filter(lambda item: item[1], self._times.items()), default=self._first)
+        rows, times = max(self._times.items(), default=self._first or (1, []))
         return float(np.median(times)) * (n / rows) ** 2 if times else 0.0
 
     def rounds(self, max_rounds, kernels=KERNELS, start=None):
@@ -196,16 +196,14 @@ class Search:
 
     def _path_in_time(self, item):
         """Return the path of an item, or None if it is expected to end after the deadline."""
-        begun, n, is_first = time.monotonic(), len(item[0]), not self._times
-        expected = self.seconds(n) if any(self._times.values()) else 0.0
-        if not is_first and begun + expected > self.deadline:
-            return None
-        times = self._times.setdefault(n, [])
-        path = self._path(*item)
+        begun, n, is_first = time.monotonic(), len(item[0]), self._first is None
         if is_first:
-            self._first = n, [time.monotonic() - begun]
-        else:
-            times.append(time.monotonic() - begun)
+            self._first = n, []
+        elif begun + (self.seconds(n) if self._times else 0.0) > self.deadline:
+            return None
+        path = self._path(*item)
+        times = self._first[1] if is_first else self._times.setdefault(n, [])
+        times.append(time.monotonic() - begun)
         return path
 
     def _path(self, train, valid, weights, shape, lams):

@@ -114,7 +114,7 @@ def checked_decision(method):
 def refuse_masked(values, name):
     """Raise ValueError if an array has masked values.
 
-    NumPy would replace them by what is below the mask.
+    NumPy would use the values below the mask.
     """
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         what = f"expected no masked values, got {np.ma.count_masked(values):,}"

@@ -90,7 +90,7 @@ class L1Peer(L1KLR):
     def fit(self, X, y, sample_weight=None):
         """Fit with the library to rows X and labels y; return self.
 
-        It calls no callback, so that a time limit needs a process of its own.
+        The library calls no callback; a fit with a time limit therefore runs in a process of its own.
         """
         return super().fit(X, y, sample_weight)
 

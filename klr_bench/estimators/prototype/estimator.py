@@ -131,7 +131,8 @@ class PrototypeKLR(PrototypeClassifier):
     gamma_, objective_ : float
         exp(theta), and the objective on the training rows without those held out.
     converged_ : bool
-        Whether the last pass gained less than ``tol`` says; with "adam" its decreasing rate may be the reason.
+        Whether the last pass gained too little by the rule of ``tol``; with "adam" its decreasing rate may be the
+        reason.
     n_iter_, n_support_ : int
         Numbers of passes and of prototypes.
 

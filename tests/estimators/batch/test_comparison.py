@@ -140,17 +140,8 @@ def test_one_model_is_of_the_class_that_is_fitted_to_all_rows(monkeypatch):
 
 @pytest.mark.parametrize("cv", [None, 3])
 @pytest.mark.parametrize("limit", [0.3, 0.5, 0.7, 1.1, 1.9])
-def test_a_time_limit_may_end_the_search_with_the_second_kernel(limit, cv, monkeypatch):
+def test_a_time_limit_may_end_the_search_with_the_second_kernel(limit, cv, now):
     X, y = waves(1500, 2)
-    path, now = selection.Search._path, [0.0]
-
-    def slow(*arguments):
-        now[0] += 0.1
-        return path(*arguments)
-
-    monkeypatch.setattr(selection.Search, "_path", slow)
-    for module in (selection, klr):
-        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0]))
     fitted = model(cv=cv, time_limit=limit, n_jobs=1).fit(X, y)
     assert fitted.score(X, y) > 0.5
     assert now[0] <= limit
@@ -192,17 +183,8 @@ def test_the_search_has_the_rows_of_its_single_split_in_their_order(monkeypatch)
     np.testing.assert_array_equal(rows[0], train[np.isin(train, rows[0])])
 
 
-def test_each_kernel_has_its_share_of_the_time(monkeypatch):
+def test_each_kernel_has_its_share_of_the_time(now):
     X, y = waves(1500, 2)
-    path, now = selection.Search._path, [0.0]
-
-    def slow(*arguments):
-        now[0] += 0.1
-        return path(*arguments)
-
-    monkeypatch.setattr(selection.Search, "_path", slow)
-    for module in (selection, klr):
-        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0]))
     fitted = model(max_rounds=50, time_limit=20, n_jobs=1).fit(X, y)
     assert {*fitted.cv_results_["kernel"]} == {"rbf", "laplacian"}
     assert now[0] <= 10

@@ -318,17 +318,8 @@ def test_a_time_limit_ends_the_search_and_progress_is_printed(capsys):
 
 
 @pytest.mark.parametrize(("n", "cv"), [(120, 3), (1500, None)])
-def test_a_time_limit_holds_in_the_first_round(n, cv, monkeypatch):
+def test_a_time_limit_holds_in_the_first_round(n, cv, now):
     X, y = rows(n)
-    path, now = Search._path, [0.0]
-
-    def slow(*arguments):
-        now[0] += 0.1
-        return path(*arguments)
-
-    monkeypatch.setattr(Search, "_path", slow)
-    for module in (klr, selection):
-        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0]))
     model = KLR(cv=cv, time_limit=0.3, n_jobs=1, random_state=0).fit(X, y)
     assert now[0] == pytest.approx(0.2)  # after the first two fits
     assert model.best_params_["rounds"] == 0

@@ -71,7 +71,7 @@
     }
   };
 
-  /* Parts of the content by a name that they keep when others are added: their label or text, and the how many-th. */
+  /* Parts of the content by a name that they keep when others are added: their label or text, and a number if several have it. */
   const named = (selector) => {
     const parts = new Map();
     for (const part of content.querySelectorAll(selector)) {
