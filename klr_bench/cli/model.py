@@ -69,8 +69,6 @@ def fit(arguments: Sequence[str]) -> int:
     from klr_bench.runner.selection import make
 
     check_candidates(name, [estimator], construct=True)
-    if (data.group or data.time) and not takes_groups(make(substitute_gamma(estimator), {}, seed)):
-        fail(f"data.{'group' if data.group else 'time'}: has no effect with algorithm={name}; leave it out.")
     frame, train = read_frame(path, label_column(data), encoding=data.encoding)
     table, y, notes = take_labels(frame, train.label, data.positive)
     notes[1] += "" if train.has_header else " (no header)"
@@ -99,13 +97,11 @@ def fit(arguments: Sequence[str]) -> int:
         except (Exception, SystemExit) as error:
             fail(f"algorithm={name}: fit raised {exception_message(error)}")
         seconds = time.perf_counter() - begun
-    folds = getattr(classifier, "cv", None)
-    if data.time is not None:
-        classifier.set_params(cv=None)  # the folds are not part of the model
+    folds = {"cv": classifier.cv} if data.time is not None and takes_groups(classifier) else {}
+    classifier.set_params(**dict.fromkeys(folds))  # the folds are not part of the model
     content = model_file.dump(make_pipeline(preparer, classifier), train)
     write_atomic(output, content)
-    if data.time is not None:
-        classifier.set_params(cv=folds)
+    classifier.set_params(**folds)
     with _warning_lines():
         losses = validation_losses(classifier, X, y, groups)
     score = getattr(classifier, "best_score_", math.nan)

@@ -17,12 +17,15 @@ MISSING = frozenset(
     {
         *("", "na", "n/a", "nan", "null", "none", "?", "-", "--", ".", "..", "n.a.", "n.a", "<na>", "-nan"),
         *("#n/a", "#na", "#n/a n/a", "1.#ind", "-1.#ind", "1.#qnan", "-1.#qnan"),
-        *("#div/0!", "#value!", "#ref!", "#name?", "#num!", "#null!"),
+        *("#div/0!", "#value!", "#ref!", "#name?", "#num!", "#null!", "#calc!", "#spill!"),
+        *("#nv", "#wert!", "#bezug!", "#zahl!", "nat", "\\n", "(null)", "\u2013", "\u2014", "0000-00-00"),
     }
 )
-"""Texts (in lower case) that denote a missing value: those of pandas, errors of spreadsheets, and further marks."""
+"""Texts (in lower case) that denote a missing value: those of pandas, databases and spreadsheets, and further marks."""
 LONGEST_MARK = max(map(len, MISSING))
-_BEFORE = r"(?:[A-Z]{0,3}[$€£¥₹₩₽₺₪₫₴₦฿¢]|[A-Z]{3}(?=\s))"
+_SYMBOL = r"[$¢£¥฿\u20a0-\u20c0]"
+_BEFORE = rf"(?:[A-Z]{{0,3}}{_SYMBOL}|[A-Z]{{3}}(?=\s)|Rs\.?|[Kk]r\.?(?=\s))"
+_MINUS = re.compile(rf"\u2212|^\u2013(?=[\s\d.]|{_SYMBOL})")
 _WORD = r"[^\d\s.,:;+()#\\-]{1,10}"
 _AFTER = rf"(?![/_]){_WORD}[23]?(?: {_WORD})?"
 _DIGITS = r"(?:[0-9]+(?:[.,'\u2019\s][0-9]+)*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
@@ -30,7 +33,8 @@ _AMOUNT = re.compile(rf"([+-]?)({_BEFORE})?\s?([+-]?)({_DIGITS})\s?({_AFTER})?")
 _NEGATIVE = re.compile(r"([^(0-9]{0,4})\(([^()+-]+)\)((?!\s?[0-9]).{0,12})")
 """A negative number in the notation of accountants, such as (5) for -5; (030) 1234567 is none."""
 _SPACED = re.compile(r"[0-9]{1,3}(?:(['\u2019\s])[0-9]{3})(?:\1[0-9]{3})*(?:[.,][0-9]+)?")
-_THOUSANDS = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?")
+_THOUSANDS = re.compile(r"[0-9]{1,3}(?:,[0-9]{2,3})*,[0-9]{3}(?:\.[0-9]+)?")
+"""A number such as 1,234,567, or 12,34,567 as in India."""
 _DECIMAL = re.compile(r"[0-9][0-9.]*,[0-9]+|[0-9]{1,3}(?:\.[0-9]{3}){2,}")
 COMMA = ("thousands", "decimal", "either")
 """Possible meanings of a comma in a number; ``either`` is a single comma before three digits, as in 4,799."""
@@ -50,8 +54,9 @@ class Amount(NamedTuple):
 def parse_amount(text: str, decimal: str = ".") -> Amount | None:
     """Split a string such as "5,000 kg" into unit and digits; return None if it is not a number.
 
-    If `decimal` is ",", commas and points are exchanged first.
+    If `decimal` is ",", commas and points are exchanged first.  A minus may be a dash, as printers set it.
     """
+    text = _MINUS.sub("-", text)
     if decimal == ",":
         text = text.translate(SWAPPED)
     if negative := _NEGATIVE.fullmatch(text):

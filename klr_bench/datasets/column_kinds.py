@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from klr_bench.datasets.amounts import text_of
+from klr_bench.datasets.amounts import COMMA, text_of
 from klr_bench.datasets.column import (
     CONSTANT,
     DATE,
@@ -159,7 +159,9 @@ def choose_column(
     if free:
         many = counts is None or len(counts) > max(FEW_VALUES, n_present / 2)
         all_numbers = None not in profile.forms
-        if profile.commas in {"decimal", "either"} and (all_numbers or many):
+        n_amounts = sum(n for form, n in profile.forms.items() if form)
+        is_unclear = profile.first_with_comma is not None and profile.commas in COMMA[1:]
+        if is_unclear and (all_numbers or (many and 2 * n_amounts >= n_present)):
             refuse(*_unclear_comma(profile, setting(NUMBER)))
         if all_numbers and 1 < len(units) <= MOST_UNITS:
             mixed = f"numbers with different units ({', '.join(repr(unit) if unit else 'none' for unit in units)})"
@@ -201,7 +203,7 @@ def _date_column(column: Callable[..., Column], profile: ColumnProfile, *, is_fr
 
 def _unclear_comma(profile: ColumnProfile, as_number: str) -> tuple[tuple[int, str], str]:
     """Return the first number with an unclear comma or point, and what is wrong with it."""
-    first = min(value for form, value in profile.first.items() if form and form[1])
+    first = profile.first_with_comma or (0, "")
     if profile.decimal == ",":
         return first, "has a point that does not separate thousands, although data.decimal is a comma; write 1.234,5"
     if profile.commas == "either":

@@ -32,7 +32,7 @@ _ENTITY = (
 )
 IDENTIFIER = re.compile(
     r"(?i:(.*[^a-z0-9])?(id|ids|uuid|guid|key))|.*[a-z0-9](ID|Id|UUID|Guid|Key)"
-    rf"|(?i:{_ENTITY}[ _.-]?(id|no|nr|num|number|code|nummer)\.?|(customer|client|patient|participant|user)s?|.*nummer)"
+    rf"|(?i:{_ENTITY}[ _.-]?(id|no|nr|num|number|code|nummer)\.?|customer|client|patient|participant|user|.*nummer)"
 )
 """Names of identifier columns: the last word is ``id`` or similar, but ``humid`` does not match."""
 ROW_NUMBER = re.compile(r"(?i:|index|level_0|row|row.?(id|no|nr|num|number)|unnamed: \d+)")
@@ -221,6 +221,11 @@ class ColumnProfile:
             return "thousands"
         thousands = self.marks & {"thousands", "point"} or ("hundreds" in self.marks and "large" not in self.marks)
         return "thousands" if thousands else "either"
+
+    @property
+    def first_with_comma(self) -> tuple[int, str] | None:
+        """Line and text of the first number with a comma, or None."""
+        return min((value for form, value in self.first.items() if form and form[1]), default=None)
 
     @property
     def point_of_thousands(self) -> tuple[int, str] | None:

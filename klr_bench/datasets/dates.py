@@ -30,8 +30,8 @@ _TIME = re.compile(
     r"(?P<hour>\d{1,2}):(?P<minute>\d\d)(:(?P<second>\d\d)(?P<fraction>[.,]\d+)?)?( ?(?P<half>[ap])\.?m\.?)?",
     re.IGNORECASE,
 )
-_ZONE = re.compile(r" ?(Z|UTC|GMT|[+-]\d\d:?\d\d)$")
-_OFFSET = re.compile(r":\d\d\S* ?([+-])(\d\d):?(\d\d)$")
+_ZONE = re.compile(r" ?(Z|UTC|GMT|[+-]\d\d(:?\d\d)?)$")
+_OFFSET = re.compile(r":\d\d\S* ?([+-])(\d\d):?(\d\d)?$")
 
 
 def date_form(text: str) -> tuple[str, bool] | None:
@@ -134,7 +134,7 @@ def in_utc(text: str, *, day_first: bool) -> datetime | None:
     found, offset = moment(text, day_first=day_first), _OFFSET.search(text)
     if found is None or offset is None:
         return found
-    minutes = 60 * int(offset[2]) + int(offset[3])
+    minutes = 60 * int(offset[2]) + int(offset[3] or 0)
     with suppress(OverflowError):  # "never", such as 9999-12-31T23:59:59-05:00
         return found - timedelta(minutes=-minutes if offset[1] == "-" else minutes)
     return found

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, timedelta
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +25,9 @@ from klr_bench.datasets.layout import Layout
 from klr_bench.datasets.readers.user_table import SOURCE
 from klr_bench.datasets.workbook import declared_types
 from klr_bench.errors import sanitize
+
+NUMBERS = (int, float, Decimal, Fraction, np.integer, np.floating)
+"""Types of the numbers in a column of objects."""
 
 
 @dataclass(frozen=True)
@@ -158,13 +164,20 @@ def _values(series: Any, lines: Sequence[int], where: str) -> Values:
                 "numbers, texts, truth values or dates. Convert the column, or leave it out."
             )
             raise ValueError(message)
+    is_category = dtype in (nw.Categorical, nw.Enum, nw.Boolean) or {*kinds} <= {bool, np.bool_}
+    if not is_category and all(issubclass(kind, NUMBERS) and not issubclass(kind, bool) for kind in kinds):
+        with suppress(OverflowError):
+            values = np.array([math.nan if gone else float(cell) for cell, gone in zip(cells, missing, strict=True)])
+            if not (np.abs(values) > MOST_EXACT).any():
+                return Values(values)
     texts = ["" if gone else text_of(cell) for cell, gone in zip(cells, missing, strict=True)]
-    if dtype in (nw.Categorical, nw.Enum, nw.Boolean) or {*kinds} <= {bool, np.bool_}:
+    if is_category:
         return Values(texts, CATEGORY if kinds else "", tuple(map(text_of, _levels(series.to_native()))))
     if dtype in (nw.Date, nw.Datetime) or all(issubclass(kind, date | pd.Period) for kind in kinds):
         return Values(texts, DATES if kinds else "")
     marked = any(is_missing(text) for text, gone in zip(texts, missing, strict=True) if not gone)
-    return Values(texts, STRING if dtype == nw.String and not marked else "")
+    is_text = dtype == nw.String and all(issubclass(kind, str) for kind in kinds)  # of all cells, not of the first ones
+    return Values(texts, STRING if is_text and not marked else "")
 
 
 def _levels(native: Any) -> list[Any]:

@@ -15,6 +15,7 @@ from klr_bench.datasets.amounts import parse_amount
 from klr_bench.datasets.class_labels import Labels, first_ten, is_missing_label, parse_number
 from klr_bench.datasets.compression import lines, open_text
 from klr_bench.datasets.dates import date_form
+from klr_bench.datasets.workbook import is_parquet
 from klr_bench.errors import KlrBenchError, fail, nearest, sanitize
 
 ROWS, FIELDS = 5000, 1_000_000
@@ -105,7 +106,8 @@ def layout_of(
     if names is not None and sample[0].strip().strip('"') in names:
         best = "\t"  # of a single column
     delimiter = declared[1].replace("\\t", "\t") if declared else best
-    n_titles = _count_titles(raw, delimiter)
+    without_header = not (train.header if train else True if names is None else names)
+    n_titles = _count_titles(raw, delimiter, with_blank=not without_header)
     sample = [*filter(str.strip, raw[n_titles:])][:SAMPLE]
     try:
         first = tuple(next(fields_of(iter(sample), delimiter), (0, [""]))[1])
@@ -114,11 +116,19 @@ def layout_of(
     if len(first) < 2 and names is None:
         expected = "expected features and a label, separated by ',', ';', '|', tabs or spaces"
         fail(f"{path}: {expected}, got one column, {sanitize(repr(first[0]))}.")
-    below = [row for row in _complete_rows(sample, delimiter)[1:] if len(row) == len(first)]
-    is_header = (train and train.header == first) or _is_header(first, below, label_column)
+    rows_below = _complete_rows(sample, delimiter)[1:]
+    below = [row for row in rows_below if len(row) == len(first)]
+    if rows_below and all(len(row) == len(first) + 1 for row in rows_below):
+        fail(
+            f"{path}: each row has one field more than the first line, as with the row names that R writes; leave them "
+            "out with write.csv(row.names = FALSE), or correct the first line."
+        )
+    is_header = (train and train.header == first) or is_parquet(path) or _is_header(first, below, label_column)
     if names is not None:
         is_header = not set(names).isdisjoint(first)
-        if not names and _are_names(first, below):
+    if without_header:
+        is_header = False
+        if _are_names(first, below):
             fail(f"{path}: the first line is a header, but the training file has none; expected only rows. Remove it.")
     header = first if is_header else None
     label = place_of(path, -1 if label_column is None else label_column, header, len(first), "data.label")
@@ -135,11 +145,11 @@ def layout_of(
     return layout
 
 
-def _count_titles(lines: Sequence[str], delimiter: str) -> int:
+def _count_titles(lines: Sequence[str], delimiter: str, *, with_blank: bool) -> int:
     """Return the number of lines above the table.
 
-    They are titles, which fill a single field, and blank lines among them.  A title is not a number; above a table of
-    two columns, it has several words.
+    They are titles, which fill a single field, blank lines among them, and, if `with_blank`, rows of blank
+    fields.  A title is not a number; above a table of two columns, it has several words.
     """
     rows = _numbered_rows(lines, delimiter)
     n_fields = Counter(len(fields) for _, fields in rows).most_common(1)[0][0] if rows else 1
@@ -151,7 +161,7 @@ def _count_titles(lines: Sequence[str], delimiter: str) -> int:
         if is_value or is_name or line > MOST_TITLES:
             n_titles = line - 1
             break
-        n_titles, has_title = line, has_title or bool(filled)
+        n_titles, has_title = line, has_title or with_blank or bool(filled)
     return n_titles if has_title else 0
 
 

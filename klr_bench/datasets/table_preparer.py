@@ -25,7 +25,7 @@ from sklearn.utils.validation import (
 
 from klr_bench.datasets.amounts import text_of
 from klr_bench.datasets.class_labels import LARGEST, first_ten
-from klr_bench.datasets.column import LEAVE_OUT, NUMBER, Column
+from klr_bench.datasets.column import LEAVE_OUT, NUMBER, TEXT, Column
 from klr_bench.datasets.column_kinds import Request, choose_column, describe_cell, requested_kinds
 from klr_bench.datasets.column_notes import unseen_values
 from klr_bench.datasets.frames import Frame, Values, frame_of
@@ -175,7 +175,8 @@ class TablePreparer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 values = frame.read(name) if kind != LEAVE_OUT else Values([])
                 if kind == NUMBER and (numbers := values.numbers()) is not None:
                     values = Values(numbers)
-                profile = values.profile(frame.lines, self.decimal)
+                described = values if kind in (None, TEXT) else replace(values, declared="")  # marks are no categories
+                profile = described.profile(frame.lines, self.decimal)
                 column = choose_column(
                     frame.path, frame.layout, position, name, profile, kind, coerce=bool(self.coerce)
                 )

@@ -19,7 +19,7 @@ from klr_bench.datasets.column import LEAVE_OUT, TEXT, Column
 from klr_bench.datasets.column_kinds import as_category
 from klr_bench.datasets.frames import Values
 from klr_bench.datasets.preprocessing import scaling_by
-from klr_bench.estimators.batch.folds import copies_of
+from klr_bench.estimators.batch.folds import copies_of, in_order
 from klr_bench.estimators.batch.partition import hashed
 
 LEAST_ROWS, MOST_ROWS, MOST_CLASSES = 100, 1000, 20
@@ -27,6 +27,8 @@ LEAST_ROWS, MOST_ROWS, MOST_CLASSES = 100, 1000, 20
 MANY_FEATURES = 10
 """Number of features of a text column above which other treatments are tried."""
 N_FOLDS, N_CENTERS = 5, 200
+MANY_GROUPS = 100
+"""Number of groups above which each counts as one row."""
 PENALTIES = (1.0, 30.0)
 """Values of C for logistic regression on the features of the kernel, of which the better one counts."""
 MOST_ITERATIONS = 200
@@ -73,7 +75,7 @@ def choose_treatments(table: list[Treated], y: NDArray[Any], groups: NDArray[Any
     share is that of other folds.
     """
     classes, codes = np.unique(y, return_inverse=True)
-    groups = None if groups is None else np.asarray(groups)
+    groups = None if groups is None else in_order(np.asarray(groups))  # type: ignore[no-untyped-call]
     if len(codes) < LEAST_ROWS or not 2 <= len(classes) <= MOST_CLASSES or np.bincount(codes).min() < 2:
         return table
     names = tuple(map(str, classes[1:] if len(classes) == 2 else classes))
@@ -226,7 +228,7 @@ def _folds(codes: NDArray[np.intp], groups: NDArray[Any] | None) -> list[tuple[N
     if groups is None:
         return [*StratifiedKFold(n_folds, **options).split(codes, codes)]
     _, first, places = np.unique(groups, return_index=True, return_inverse=True)
-    if len(first) > MOST_ROWS:
+    if len(first) > MANY_GROUPS:  # StratifiedGroupKFold takes long
         of_groups = StratifiedKFold(n_folds, **options).split(first, codes[first])
         return [(np.flatnonzero(np.isin(places, a)), np.flatnonzero(np.isin(places, b))) for a, b in of_groups]
     n_folds = min(n_folds, len(first))

@@ -129,19 +129,23 @@ def _check_parquet(path: Path, most: int) -> None:
     _check_size(size, most)
 
 
+def is_parquet(path: Path) -> bool:
+    """Return True for a Parquet file, if it can be read here."""
+    if find_spec(LIBRARIES[PARQUET]) is None:
+        return False
+    try:
+        with path.open("rb") as file:
+            return library_of(path, file.read(len(PARQUET))) == LIBRARIES[PARQUET]
+    except OSError:  # a file that is gone is refused where its rows are read
+        return False
+
+
 def declared_types(path: Path | None) -> dict[str, str]:
     """Return the types CATEGORY, STRING or DATES of columns of a Parquet file.
 
     Their names are the keys.  The result is empty for other files.
     """
-    if path is None or find_spec(LIBRARIES[PARQUET]) is None:
-        return {}
-    try:
-        with path.open("rb") as file:
-            library = library_of(path, file.read(len(PARQUET)))
-    except OSError:  # a file that is gone is refused where its rows are read
-        return {}
-    if library != LIBRARIES[PARQUET]:
+    if path is None or not is_parquet(path):
         return {}
     import pyarrow.parquet
     from pyarrow import types

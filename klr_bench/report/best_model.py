@@ -7,7 +7,7 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from klr_bench.config import locations as config_files
@@ -26,14 +26,16 @@ from klr_bench.report.statistics.across import DIGITS
 
 STORABLE = ("klr_bench.", "sklearn.")
 """Beginnings of the names of classes whose models `klr-bench fit` can store."""
-FIT_KEYS = ("path", "label", "columns", "coerce", "decimal", "scale", "positive", "encoding")
+FIT_KEYS = ("path", "label", "columns", "coerce", "decimal", "scale", "positive", "encoding", "group", "time")
 """Keys of the section ``data`` that describe a file to `klr-bench fit`."""
 PARSED = ("columns", "coerce", "scale")
 """Those whose values Hydra reads."""
-PLAIN = re.compile(r"[\w.-]+( [\w.-]+)*")
+PLAIN = re.compile(r"[\w.-]+( [\w.-]+)*", re.ASCII)
 """Texts that need no quotes in Hydra's grammar, unless they are constants."""
 CONSTANT = re.compile(r"null|true|false|[-+]?(inf|nan|[\d_]*\.?[\d_]+\.?(e[-+]?\d+)?)", re.IGNORECASE)
 """Texts that Hydra reads as a number, null or a truth value."""
+KEY = re.compile(r"[\w\\()\[\]{}:=,/+.$%*@?|-]+( [\w\\()\[\]{}:=,/+.$%*@?|-]+)*", re.ASCII)
+"""Keys of a mapping that can be written in Hydra's grammar, which has no quotes there."""
 NO_LABEL = ["", "#n/a", "<na>", "?", "n/a", "na", "nan", "null"]
 """Labels, in lower case, that `klr-bench fit` takes for missing ones."""
 SCALE = " scale"
@@ -82,19 +84,12 @@ def best_model(manifest: Manifest, datasets: Sequence[MeasuredDataset]) -> list[
     changed = {
         f"algorithms.{name}.estimator.{key}": entry for key, entry in accepted_values.items() if spec.get(key) != entry
     }
-    by, keys = data.group or data.time, [*FIT_KEYS]
-    with_groups = by is not None and takes_groups(classifier_class(spec[TARGET]))
-    if with_groups:
-        keys += ["group", "time"]
-    elif by is not None:  # `fit` would refuse the setting
-        data = data.model_copy(update={"columns": {**(data.columns or {}), by: "leave_out"}})
-    given = {key: value for key in keys if (value := getattr(data, key)) is not None}
+    given = {key: value for key in FIT_KEYS if (value := getattr(data, key)) is not None}
     settings = {f"data.{key}": _hydra(value) if key in PARSED else str(value) for key, value in given.items()}
     settings |= {"algorithm": name} | {key: _hydra(value) for key, value in changed.items()}
     words = [f"{key}={text}" for key, text in settings.items()]
     seed = {"random_state": 0} if "random_state" in accepted else {}
     arguments = {key: entry for key, entry in (spec | accepted_values).items() if key != TARGET} | seed
-    python = _python(data, spec[TARGET], arguments, by if with_groups else None)
     label = line_label(method)
     sentence = f"{label} has the best {metrics[score].title.lower()}. This command fits it to all rows:"
     if method not in best[in_table]:
@@ -103,14 +98,14 @@ def best_model(manifest: Manifest, datasets: Sequence[MeasuredDataset]) -> list[
             f"{metrics[in_table].title.lower()} is that of {join_names([*map(line_label, best[in_table])])}. "
             f"This command fits {label} to all rows:"
         )
-    return [
-        Code(sentence, "sh", shlex.join(["klr-bench", "fit", *words, "output=model.skops"])),
-        Code(
-            "In Python, without the order of time:" if with_groups and data.time else "The same in Python:",
-            "python",
-            python,
-        ),
-    ]
+    python = Code(
+        "In Python, without the order of time:" if data.time else "The same in Python:",
+        "python",
+        _python(data, spec[TARGET], arguments),
+    )
+    if not all(KEY.fullmatch(str(key)) for key in data.columns or {}):
+        return [replace(python, sentence=sentence.replace("This command", "This code"))]
+    return [Code(sentence, "sh", shlex.join(["klr-bench", "fit", *words, "output=model.skops"])), python]
 
 
 def _best(dataset: MeasuredDataset, metric: Metric) -> list[Method]:
@@ -139,11 +134,11 @@ def _hydra(value: Any) -> str:
 
 
 def _key(name: Any) -> str:
-    """Format a key of a mapping for Hydra's grammar, which has no quotes there."""
+    """Format a key of a mapping that matches KEY for Hydra's grammar."""
     return re.sub(r"[\\()\[\]{}:=,]", r"\\\g<0>", str(name))
 
 
-def _python(data: DataConfig, target: str, arguments: Parameters, groups: str | None) -> str:
+def _python(data: DataConfig, target: str, arguments: Parameters) -> str:
     module, _, name = target.rpartition(".")
     names = ["TablePreparer", name] if module == "klr_bench" else ["TablePreparer"]
     imports = [f"from klr_bench import {', '.join(sorted(names))}"]
@@ -163,9 +158,10 @@ def _python(data: DataConfig, target: str, arguments: Parameters, groups: str | 
         place = name_or_position(by)
         return f"{reading}, nrows=0).columns[{place - (place > 0)}]" if isinstance(place, int) else _quoted(place)
 
-    taken, given = list[str](), ""
-    if groups is not None:
-        taken, given = [f"groups = table.pop({column(groups)})"], "" if data.time else ", groups=groups"
+    by = data.group or data.time
+    taken = [f"{'groups = ' if data.group else ''}table.pop({column(by)})"] if by else []
+    groups = ", groups=groups" if data.group else ""
+    of_fit = groups if takes_groups(classifier_class(target)) else ""
     return "\n".join(
         [
             "import pandas as pd",
@@ -179,8 +175,8 @@ def _python(data: DataConfig, target: str, arguments: Parameters, groups: str | 
             "y = table.pop(label)" + (f" == {_quoted(data.positive)}" if data.positive is not None else ""),
             *taken,
             f"preparer = TablePreparer({', '.join(f'{key}={value!r}' for key, value in options.items())})",
-            f"X = preparer.fit_transform(table, y{given})",
-            f"classifier = {name}({', '.join(f'{key}={text}' for key, text in texts.items())}).fit(X, y{given})",
+            f"X = preparer.fit_transform(table, y{groups})",
+            f"classifier = {name}({', '.join(f'{key}={text}' for key, text in texts.items())}).fit(X, y{of_fit})",
             "model = make_pipeline(preparer, classifier)",
         ]
     )

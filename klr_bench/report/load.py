@@ -73,7 +73,7 @@ def was_run(folder: Path) -> bool:
     path = folder / "records.csv"
     if not path.is_file():
         return False
-    with path.open("rb") as file:
+    with regular(path) as file:
         return len([*islice(file, 2)]) != 1
 
 

@@ -41,7 +41,7 @@ from klr_bench.results.record import (
     parse_cell,
 )
 from klr_bench.results.row_cache import Row, csv_text, make_row, read_index, write_index
-from klr_bench.results.variants import Variant, variant_text
+from klr_bench.results.variants import Variant, method_of, variant_text
 from klr_bench.yaml_file import LARGE, read_yaml
 
 T = TypeVar("T")
@@ -151,9 +151,10 @@ class Store:
         for cell in cells:
             age = cell.created, cell.config_hash
             newest[cell.method] = max(newest.get(cell.method, age), age)
+        configurations = {method_of(name): config for name, config in current.items()}  # G=1.0 is the variant G=1
         listed, older = list[Row](), Counter[tuple[str, str]]()
         for cell in cells:
-            if cell.config_hash == current.get(cell.name, newest[cell.method][-1]):
+            if cell.config_hash == configurations.get(cell.method, newest[cell.method][-1]):
                 listed.append(cell)
             else:
                 dataset, algorithm, variant = cell.method

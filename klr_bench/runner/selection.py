@@ -57,7 +57,7 @@ def score_fold(
 ) -> list[Score]:
     """Score each estimator on one held-out fold of the training rows.
 
-    The score is None after a ValueError, an ArithmeticError or an exceeded time limit, and {FAILED: reason} after any
+    The score is None after a ValueError or an ArithmeticError, and {FAILED: reason} after an exceeded time limit or any
     other exception.
 
     Parameters
@@ -99,7 +99,7 @@ def score_fold(
         except (ValueError, ArithmeticError):  # a fit rejected an example or overflowed
             group_scores = [None] * len(group)
         except TimeLimitError:
-            group_scores = [_late(limit)] * len(group)
+            group_scores = _late(limit, len(group))
         except Exception as error:
             group_scores = [{FAILED: sanitize(exception_text(error), MAX_REASON_LENGTH)}] * len(group)
         scores.update(zip(group, group_scores, strict=True))
@@ -146,7 +146,7 @@ def score_group(
     else:
         fitted = estimators[0].fit_together(estimators, X, y, clock)
     if clock and clock.timed_out:
-        return [_late(time_limit_s)] * len(estimators)
+        return _late(time_limit_s, len(estimators))
     if len(estimators) == 1:
         return [selection_score(metric, predict(estimator, X_test, y_test))]
     decisions = fitted.decision_function(X_test)
@@ -156,8 +156,9 @@ def score_group(
     ]
 
 
-def _late(limit: float | None) -> Score:
-    return {FAILED: f"not fitted within time_limit_s={limit:g}"}
+def _late(limit: float | None, n: int) -> list[Score]:
+    """Return the scores of n estimators whose pass exceeded the sum of their limits."""
+    return [{FAILED: f"not fitted within time_limit_s={(limit or 0.0) / n:g}{' each' * (n > 1)}"}] * n
 
 
 def selection_score(metric: Metric, predictions: Predictions) -> Score:

@@ -59,7 +59,8 @@ def svc(reference: Path) -> str:
     rows = data[data["method"] == "SVC"]
     return (
         f"With default parameters, SVC takes {two_digits(rows['time_ratio'].median())} times as long as `OSKL()`, "
-        f"online sparse kernel learning (median of {len(rows)} data sets), and its accuracy is "
+        f"online sparse kernel learning (median of {len(rows)} data sets of {rows['n'].min():,.0f} to"
+        f" {rows['n'].max():,.0f} rows), and its accuracy is "
         f"{accuracy_beside_oskl(rows)}."
         f"{busy(data)}"
     )

@@ -265,5 +265,5 @@ def stream_learners(folder: Path) -> dict[str, str]:
         for _, row in data.iterrows()
     ]
     head = [f"{data.rows[0] / 1e6:,.0f} million rows, {data.gb[0]:.1f} GB", "thousand rows per second"]
-    head += ["a billion rows", "learning, s", "predicting, s", "memory, MB", "progressive log loss"]
+    head += ["a billion rows, extrapolated", "learning, s", "predicting, s", "memory, MB", "progressive log loss"]
     return {"stream_learners": pipe_table(Grid(head, rows))}

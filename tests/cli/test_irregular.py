@@ -179,7 +179,6 @@ def test_from_the_file_to_predictions_and_a_comparison(
     ("words", "message"),
     [
         (["data.group=patient_id", "data.time=visit"], "data.group= and data.time= are both given"),
-        (["data.group=patient_id", "algorithm=svc"], "data.group: has no effect with algorithm=svc; leave it out."),
         (["data.group=patent_id"], "there is no group column 'patent_id' (data.group)"),
         (["data.decimal=,"], "data.decimal: unknown value ','. Known: comma, point."),
         (["data.columns={pressure: [low]}"], "data.columns: pressure: expected at least two different values"),
@@ -194,6 +193,18 @@ def test_a_wrong_setting_is_one_message(
     error = capfd.readouterr().err
     assert message in error
     assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize("setting", ["data.group=patient_id", "data.time=visit"])
+def test_a_learner_without_groups_leaves_their_column_out(
+    setting: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    visits(tmp_path / "mine.csv")
+    assert main(["fit", "data.path=mine.csv", "output=model.skops", setting, "algorithm=svc"]) == 0, capfd.readouterr()
+    name = setting.partition("=")[2]
+    (column,) = [column for column in load_model("model.skops")[0].columns_ if column.name == name]
+    assert column.kind == "leave_out"
 
 
 def test_groups_change_the_loss_that_fit_prints(

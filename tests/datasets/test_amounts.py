@@ -12,7 +12,11 @@ from klr_bench.datasets.amounts import amount_value, is_missing, parse_amount, p
 NUMBERS = st.decimals(-(10**9), 10**9, places=2)
 
 
-@pytest.mark.parametrize("mark", sorted(STR_NA_VALUES | {"--", "n.a.", ".", "#REF!", "?"}))
+OTHERS = {"--", "n.a.", ".", "#REF!", "?", "NaT", r"\N", "(null)", "#NV", "#WERT!", "0000-00-00", "\u2014"}
+"""Marks of databases, of spreadsheets in other languages, and of typists."""
+
+
+@pytest.mark.parametrize("mark", sorted(STR_NA_VALUES | OTHERS))
 def test_each_missing_value_of_pandas_is_one(mark: str) -> None:
     for spelling in (mark, mark.lower(), mark.upper()):
         assert is_missing(spelling)
@@ -56,3 +60,27 @@ def test_a_point_that_cannot_separate_thousands_is_no_number_with_decimal_commas
     assert parts.mark == "decimal"
     assert amount_value(text, parts.unit, commas=True, decimal=",") is None
     assert not math.isnan(amount_value(text, parts.unit, commas=False) or math.nan)
+
+
+@given(st.decimals(0, 10**9, places=2), st.sampled_from(["{}", "{} kg", "€{}", "€ {}", " {}"]))
+def test_a_dash_before_a_number_is_a_minus(number: object, form: str) -> None:
+    unit = form.replace("{}", "").strip()
+    for dash in ("-", "\u2212", "\u2013"):
+        assert amount_value(f"{dash}{form.format(number)}", unit, commas=False) == -float(number)  # type: ignore[arg-type]
+    assert parse_amount(f"{number}\u2013{number}") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "unit", "value"),
+    [
+        *(("₱1,234", "₱", 1234), ("Rs. 500", "Rs.", 500), ("Rs500", "Rs", 500), ("kr 500", "kr", 500)),
+        *(("1,00,000", "", 100_000), ("12,34,567.5", "", 1_234_567.5), ("1,23,45,678", "", 12_345_678)),
+    ],
+)
+def test_currencies_and_groups_of_digits_of_other_countries(text: str, unit: str, value: float) -> None:
+    assert amount_value(text, unit, commas=True) == value
+
+
+@pytest.mark.parametrize("text", ["AB123", "AB-123", "kr500x", "1,00", "1,0000", "1,00,00"])
+def test_codes_and_other_commas_are_no_amounts(text: str) -> None:
+    assert amount_value(text, getattr(parse_amount(text), "unit", ""), commas=True) is None

@@ -104,7 +104,7 @@ def test_a_missing_date_is_imputed_and_another_text_is_refused() -> None:
 def test_a_new_date_is_refused_if_no_training_date_shows_whether_its_day_is_first() -> None:
     texts = [f"2021-{1 + i % 12:02}-{1 + i % 28:02}" for i in range(40)]
     preparer = TablePreparer(scale=None).fit(frame(texts))
-    with pytest.raises(ValueError, match=r"'03/04/2021' is not a date or a time as in the column"):
+    with pytest.raises(ValueError, match=r"'03/04/2021' is not .* as in the column, where day and month can"):
         preparer.transform(frame(["03/04/2021"]))
     with pytest.warns(UserWarning, match="when: '03/04/2021' in 1 row"):
         assert np.isfinite(preparer.transform(frame([*texts[:20], "03/04/2021"]))).all()
@@ -129,3 +129,10 @@ def test_dates_at_the_limits_of_the_calendar_have_an_order(day: str, clock: str,
     found = in_utc(f"{day}T{clock}{offset}", day_first=True)
     assert found is not None
     assert (found > datetime(2021, 1, 1)) == (day > "2021")
+
+
+@pytest.mark.parametrize("zone", ["+02", "+0200", "+02:00", " +02"])
+def test_offsets_of_databases_are_those_of_time_zones(zone: str) -> None:
+    text = f"2021-04-30 10:15:00{zone}"
+    assert str(in_utc(text, day_first=True)) == "2021-04-30 08:15:00"
+    assert date_form(text) == date_form("2021-04-30 10:15:00")

@@ -333,3 +333,21 @@ def test_a_column_with_one_value_and_missing_ones_has_no_effect_on_new_rows(scal
     np.testing.assert_array_equal(
         preparer.transform(table[:1].assign(limit=6000.0)), preparer.transform(table[:1].assign(limit=5000.0))
     )
+
+
+@pytest.mark.parametrize("decimal", [".", ","])
+@pytest.mark.parametrize("kind", [float, Decimal, Fraction, np.float64])
+def test_numbers_in_a_column_of_objects_are_those_of_a_column_of_floats(kind: type, decimal: str) -> None:
+    numbers = [1.234, 2.5, 987.0, 12.5] * 15
+    table = pd.DataFrame({"a": pd.Series([kind(str(x)) for x in numbers], dtype=object)})
+    found = TablePreparer(decimal=decimal, scale=None).fit(table)
+    assert found.columns_[0].kind == "number"
+    np.testing.assert_allclose(found.transform(table)[:, 0], numbers, rtol=1e-6)
+    np.testing.assert_allclose(found.transform(pd.DataFrame({"a": numbers}))[:, 0], numbers, rtol=1e-6)
+
+
+@pytest.mark.parametrize("n_missing", [0, 99, 100, 150])
+def test_numbers_below_many_missing_values_are_numbers(n_missing: int) -> None:
+    cells = [None] * n_missing + [7 * i % 101 for i in range(100)]
+    (column,) = TablePreparer().fit(pd.DataFrame({"a": pd.Series(cells, dtype=object)})).columns_
+    assert column.kind == "number"

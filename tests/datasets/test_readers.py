@@ -237,7 +237,8 @@ def test_invalid_files_are_rejected(write: Write, kind: str, content: bytes | st
     path, good = write(content), write(GOOD[kind], "good")
     assert rejected(lambda: READ[kind](path), reason).startswith(str(path))
     if "no rows" in reason:
-        rejected(lambda: READ[kind](good, path), f"{path}: no rows")
+        is_row = "header" in str(content)  # a line below a training file without header
+        rejected(lambda: READ[kind](good, path), "'only' is not a number" if is_row else f"{path}: no rows")
     with suppress(KlrBenchError):  # a test file may have one row or one class
         READ[kind](good, path)
 
@@ -551,6 +552,27 @@ def test_titles_stand_above_a_header_with_line_breaks(write: Write, titles: list
     arrays = read([write(content)], Reading(table=1))
     assert arrays.X.shape == (40, 2)
     assert ("above the table" in "".join(arrays.said)) == bool(titles)
+
+
+@pytest.mark.parametrize("blank", [",,\n", ",,\n,,\n", "\n,,\n"])
+@pytest.mark.parametrize("value", ["1", "big"])
+def test_a_row_of_blank_fields_above_the_header_is_none(write: Write, blank: str, value: str) -> None:
+    layout = layout_of(write(f"{blank}colour,size,y\n" + f"red,{value},yes\nblue,{value},no\n" * 5), None)
+    assert layout.header == ("colour", "size", "y")
+
+
+def test_no_row_of_a_test_file_is_a_header_if_the_training_file_has_none(write: Write) -> None:
+    train = write("p,x,s\ne,y,t\n" * 20)
+    layout = layout_of(train, None)
+    assert layout.header is None
+    assert layout_of(write("q,z,r\ne,y,t\n"), None, layout).header is None
+    assert layout_of(write("q,z,r\n"), None, layout).header is None
+    assert layout_of(write(",,\ne,y,t\n"), None, layout).n_skipped == 0
+
+
+def test_row_names_of_r_are_named(write: Write) -> None:
+    with pytest.raises(KlrBenchError, match="each row has one field more than the first line, as with the row names"):
+        layout_of(write("a,b,y\n" + "".join(f"{i},0.{i},0.2,{'ab'[i % 2]}\n" for i in range(1, 9))), None)
 
 
 def test_a_title_in_a_workbook_of_two_columns_is_no_header(write: Write) -> None:

@@ -218,6 +218,17 @@ def test_an_ordered_category_keeps_its_order(levels: list[str]) -> None:
         TablePreparer({"a": ["S", "S"]}).fit(frame)
 
 
+@pytest.mark.parametrize(("kind", "values"), [("number", ["12", "30"]), (["S", "L"], ["S", "L"])])
+def test_marks_of_missing_values_are_no_categories_of_a_requested_kind(kind: Any, values: list[str]) -> None:
+    table = pd.DataFrame({"a": [*(values * 15), "?"], "x": np.arange(31) % 7})
+    expected = TablePreparer({"a": kind}, scale=None).fit_transform(table)
+    typed = table.assign(a=pd.Categorical(table["a"]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        preparer = TablePreparer({"a": kind}, scale=None).fit(typed)
+        np.testing.assert_array_equal(preparer.transform(typed), expected)
+
+
 def test_other_tables_are_refused() -> None:
     for frame, message in [
         (
@@ -388,3 +399,27 @@ def test_the_order_of_numbers_does_not_depend_on_their_type(order: list[Any]) ->
         assert features[:, 0].tolist() == [1, 2, 0, 0, 2, 1, 1]
     texts = pd.DataFrame({"a": ["1.0", "2.0", "3.0"], "b": [0.5, 2.5, 1.5]})
     assert TablePreparer(columns={"a": [3.0, 1.0, 2.0]}, scale=None).fit_transform(texts)[:, 0].tolist() == [1, 2, 0]
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        [f"{1000 + i} st{chr(97 + i // 26)}{chr(97 + i % 26)}" for i in range(59)] + ["1,200 elm"],
+        [*(f"192.168.0.{i}" for i in range(59)), "192.168.100.101"],
+        *([*(f"comment no. {i}, see above" for i in range(59)), cell] for cell in ("5,000", "1,5")),
+    ],
+)
+def test_a_number_with_a_comma_in_a_column_of_texts_is_one_of_them(texts: list[str]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        preparer = TablePreparer().fit(pd.DataFrame({"a": texts, "x": np.arange(60) % 7}))
+    assert preparer.columns_[0].why == "60 different strings"
+
+
+def test_a_minus_of_printers_is_one_in_training_and_new_rows() -> None:
+    numbers = np.arange(60) % 23 - 11
+    table = pd.DataFrame({"a": [str(number).replace("-", "\u2212") for number in numbers]})
+    preparer = TablePreparer(scale=None).fit(table)
+    np.testing.assert_array_equal(preparer.transform(table)[:, 0], numbers)
+    plain = TablePreparer(scale=None).fit(pd.DataFrame({"a": numbers}))
+    np.testing.assert_array_equal(plain.transform(table)[:, 0], numbers)

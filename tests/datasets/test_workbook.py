@@ -221,3 +221,18 @@ def test_an_archive_of_a_later_version_is_refused(version: int, tmp_path: Path) 
     path.write_bytes(content)
     with pytest.raises(KlrBenchError, match="it is a zip archive"):
         read([path], READING)
+
+
+def test_the_names_of_a_parquet_file_are_its_header(tmp_path: Path) -> None:
+    names = ["400", "410", "420", "label"]
+    rows = [[0.1 * i, 0.2, i % 3, "ab"[i % 2]] for i in range(20)]
+    pd.DataFrame(rows, columns=names).to_parquet(tmp_path / "mine.parquet")
+    frame, train = read_frame(tmp_path / "mine.parquet")
+    assert (frame.columns.tolist(), len(frame), train.has_header) == (names, 20, True)
+
+
+def test_a_table_that_pandas_saved_twice_is_read(tmp_path: Path) -> None:
+    frame, path = pd.DataFrame({"a": range(20), "y": list("ab") * 10}), tmp_path / "mine.csv"
+    frame.to_csv(path)
+    pd.read_csv(path).to_csv(path)
+    assert read_frame(path)[0].columns.tolist() == pd.read_csv(path).columns.tolist()

@@ -9,6 +9,7 @@ from sklearn.utils._param_validation import InvalidParameterError
 
 from klr_bench import OSKL, OSKLCV, DualCDKLR, DualCDKLRCV
 from klr_bench.estimators.batch import cross_validation
+from klr_bench.estimators.batch.cross_validation import unbeaten
 from klr_bench.estimators.core.kernels import gamma_of
 from tests.estimators.samples import toy
 
@@ -212,3 +213,10 @@ def test_rows_of_weight_0_do_not_change_the_folds_of_a_precomputed_kernel(cls, n
     alone = clone(model).fit(K[np.ix_(kept, kept)], y[kept])
     for name in ("mean_test_score", "split0_test_score"):
         np.testing.assert_allclose(with_all.cv_results_[name], alone.cv_results_[name], rtol=TOLERANCE[cls])
+
+
+def test_a_single_validation_row_leaves_out_no_candidate():
+    losses = np.random.RandomState(0).random_sample((5, 12))
+    np.testing.assert_array_equal(unbeaten(losses[:, :1], np.ones(1), 1.0), np.arange(5))
+    losses[3] += 10
+    assert 3 not in unbeaten(losses, np.ones(12), 1.0)

@@ -299,15 +299,16 @@ def test_a_sample_counts_rows_by_their_weights(n, layout, seed):
     random = np.random.default_rng(seed)
     X, few = random.standard_normal((n, 3)), random.permutation(n)[:3]
     ones, weights, counts = np.ones(n), np.full(n, 1e-9), random.integers(1, 11, n).astype(float)
-    weights[few] = [5.0, 7.0, 10.0]
+    weights[few] = [6.0, 7.0, 9.0]
     places, of_rows = weighted_sample(n, 20, ones)
     np.testing.assert_array_equal(places, evenly_spaced(n, 20))
     np.testing.assert_array_equal(of_rows, np.ones(20))
-    places, of_rows = weighted_sample(n, 20, counts)
-    assert len(places) == 20
-    if n > 20:
-        shares = np.searchsorted(np.cumsum(counts), counts.sum() * np.arange(1, 5) / 4)  # quarters of the weight
-        for quarter, last in enumerate(shares, 1):
+    shares = np.searchsorted(np.cumsum(counts), counts.sum() * np.arange(1, 5) / 4)  # quarters of the weight
+    for steps in (None, np.random.RandomState(seed)):
+        places, of_rows = weighted_sample(n, 20, counts, steps)
+        assert len(places) == 20
+        assert places.max() < n
+        for quarter, last in enumerate(shares if n > 20 else [], 1):
             assert abs(np.count_nonzero(places <= last) - 5 * quarter) <= 1 + counts[last] * 20 / counts.sum() + 20 / n
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kernels, "MEDIAN_ROWS", 20)
@@ -529,3 +530,27 @@ def test_a_weight_of_a_class_is_that_of_its_rows(name, n_classes):
     by_rows = model(name).fit(X, y, sample_weight=np.where(y == 0, 3.0, 1.0))
     np.testing.assert_allclose(by_class.decision_function(X), by_rows.decision_function(X), rtol=1e-9, atol=1e-12)
     assert not np.allclose(by_class.decision_function(X), model(name).fit(X, y).decision_function(X), rtol=1e-6)
+
+
+@pytest.mark.parametrize("layout", [np.array, sp.csr_matrix])
+@pytest.mark.parametrize("name", sorted(CLASSIFIERS))
+def test_a_model_does_not_depend_on_what_becomes_of_its_rows(name, layout):
+    random = np.random.default_rng(0)
+    X, y = layout(random.standard_normal((60, 3))), np.arange(60) % 2
+    learner, Z = model(name).fit(X, y), random.standard_normal((9, 3))
+    f = learner.decision_function(Z)
+    X[:, :] = 7.0
+    y[:] = 0
+    np.testing.assert_array_equal(learner.decision_function(Z), f)
+
+
+@pytest.mark.parametrize("labels", [["0", "1"], ["01", "1"], [2.0, 3.0], [False, True], ["a", "b"]])
+@pytest.mark.parametrize("name", CLASS_WEIGHTED)
+def test_a_class_has_the_weight_of_its_label(name, labels):
+    random = np.random.default_rng(0)
+    X, y = random.standard_normal((60, 3)), np.arange(60) % 2
+    expected = model(name).set_params(class_weight={0: 3.0, 1: 2.0}).fit(X, y)
+    other = model(name).set_params(class_weight=dict(zip(labels, (3.0, 2.0), strict=True)))
+    np.testing.assert_array_equal(other.fit(X, np.array(labels)[y]).decision_function(X), expected.decision_function(X))
+    with pytest.raises(ValueError, match="not in class_weight"):
+        other.set_params(class_weight={"other": 2.0}).fit(X, np.array(labels)[y])

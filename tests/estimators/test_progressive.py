@@ -68,8 +68,10 @@ def test_what_has_no_such_scores():
     for learner in LEARNERS:
         with pytest.raises(ValueError, match="requires two classes"):
             clone(learner).partial_fit_scores(X, three)
+    refused = AROW(class_weight={"no": 0.0})
     with pytest.raises(ValueError, match="give each class a positive weight"):
-        AROW(class_weight={"no": 0.0}).partial_fit_scores(X, y)
+        refused.partial_fit_scores(X, y)
+    assert not hasattr(refused, "t_")
     only = y == "no"
     with pytest.raises(ValueError, match="positive weight"):
         AROW(class_weight={"no": 0.0}).partial_fit(X, y).partial_fit_scores(X[only], y[only])

@@ -40,7 +40,9 @@ X = RANDOM.standard_normal((120, 2))
             "data.path=mine.csv data.label=1 'data.columns={b: text}' data.scale=minmax data.positive=good",
         ),
         ("klr", ["data.group=c"], "data.path=mine.csv data.group=c algorithm=klr output"),
-        ("oskl_default", ["data.group=c"], "data.path=mine.csv 'data.columns={c: leave_out}' algorithm=oskl_default"),
+        ("oskl_default", ["data.group=c"], "data.path=mine.csv data.group=c algorithm=oskl_default"),
+        ("oskl_default", ["data.label=1", "data.group=-1"], "data.path=mine.csv data.label=1 data.group=-1 algorithm="),
+        ("svc", ["data.label=1", "data.time=3"], "data.path=mine.csv data.label=1 data.time=3 algorithm=svc"),
         ("klr", ["data.time=b"], "data.path=mine.csv data.time=b algorithm=klr output"),
         ("lr_linear", [], "data.path=mine.csv algorithm=lr_linear algorithms.lr_linear.estimator.solver=lbfgs"),
     ],
@@ -63,7 +65,7 @@ def test_the_command_and_the_code_fit_the_same_model(
     exec(code, scope)
     features = table.drop(columns="state")
     stored, model = load_model("model.skops"), scope["model"]
-    if "data.time=b" in settings:
+    if any("data.time" in setting for setting in settings):
         assert model.classes_.tolist() == stored.classes_.tolist() == ["bad", "good"]
         return
     np.testing.assert_allclose(
@@ -116,12 +118,26 @@ def test_the_best_method_is_marked_in_the_table_or_the_sentence_says_why(
     "value",
     [
         *(True, False, None, 1, 0, 1.0, 0.0, 1e-300, "text", [1, True], {"a": 0.0}, "0.3 scale", "R/sqrt(T)"),
-        *("null", "True", "1", "-1.5e3", "nan", "S (small)", "it's", "a,b", "back\\", " ", ""),
+        *("null", "True", "1", "-1.5e3", "nan", "S (small)", "it's", "a,b", "back\\", " ", "", "groß", "1 é"),
         *({"Pressure, systolic": "number"}, {"size (cm)": ["S (small)", "null"]}, {"a: b=c [d]": "text"}),
     ],
 )
 def test_values_are_those_that_hydra_reads(value: object) -> None:
     assert repr(parsed("data.columns", _hydra(value))) == repr(value)
+
+
+@pytest.mark.parametrize("key", ["size", "Größe", "patient's id", "a, b", "x#"])
+def test_a_command_is_shown_if_hydra_can_read_the_names_of_its_columns(key: str) -> None:
+    results = read_results(REFERENCE / "own_file")
+    data = results.manifest.config.data.model_copy(update={"columns": {key: "text"}})
+    config = results.manifest.config.model_copy(update={"data": data})
+    codes = results_table(replace(results, manifest=results.manifest.model_copy(update={"config": config}))).best
+    assert [code.language for code in codes] == ["sh", "python"] if key in ("size", "a, b") else ["python"]
+    if len(codes) == 1:
+        assert codes[0].sentence.endswith("This code fits it to all rows:")
+        return
+    (word,) = [word for word in shlex.split(codes[0].text) if word.startswith("data.columns=")]
+    assert parsed("data.columns", word.partition("=")[2]) == {key: "text"}
 
 
 def test_failed_repeats_do_not_count_as_choices_of_parameters() -> None:

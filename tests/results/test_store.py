@@ -126,6 +126,14 @@ def test_equal_variants_with_different_spellings_stay_as_they_are(tmp_path: Path
     assert texts == {f"k{number}": json.dumps(variant) for number, variant in enumerate(variants)}
 
 
+@pytest.mark.parametrize("spelling", ["1", "1.0"])
+def test_one_spelling_of_a_variant_is_listed(spelling: str, tmp_path: Path) -> None:
+    for number, value in enumerate([1, 1.0]):
+        write(Store(tmp_path), record(f"k{number}", variant={"G": value}), f"c{value}", float(number))
+    Store(tmp_path).rebuild(current={f'oskl {{"G": {spelling}}} on magic': f"c{spelling}"})
+    assert [row["key"] for row in rows(Store(tmp_path))] == ["k1" if spelling == "1.0" else "k0"]
+
+
 def test_files_of_every_size_are_read_to_their_end(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     for size in (2, 2**16, 3 * 2**16 + 1):

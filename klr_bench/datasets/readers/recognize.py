@@ -104,7 +104,7 @@ TEXT: tuple[tuple[str, str, str], ...] = (
     ),
     (r"\|[^\n]*\|\s*\n\s*\|[\s:|-]*-[\s:|-]*\|\s*\n", "a table of Markdown", TO_CSV),
     (r"%PDF-", "a PDF document", TO_CSV),
-    (r"A\n[23]\n\d+\n\d+\n", "an R data file (.rds)", FROM_R),
+    (r"A\n[23]\n\d{6}\n\d{5,6}\n", "an R data file (.rds)", FROM_R),
     (r"(%[^\n]*(\n\s*|\Z))+(@\w*)?\Z", "a text that begins with comments, as ARFF files do", FROM_ARFF),
 )
 """Regular expression for the beginning of a text, name and advice."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -192,9 +192,10 @@ def read_frame(
         fail(f"{error.path}: {error}; obtain a new copy of the file.")
     if not rows:
         fail(f"{path}: no rows.")
+    header = layout.header or [""] * layout.n_columns
     names = [
-        name or (f"Unnamed: {place}" if layout.header else f"column {place + 1}")  # as pandas calls it
-        for place, name in enumerate(layout.header or [""] * layout.n_columns)
+        name or (_unnamed(place, header) if layout.header else f"column {place + 1}")
+        for place, name in enumerate(header)
     ]
     if train and not train.has_header:
         names = [name for name in train.names if name != train.label or layout.n_columns == len(train.names)]
@@ -205,6 +206,12 @@ def read_frame(
     frame = pd.DataFrame([fields for _, fields in rows], [line for line, _ in rows], names, dtype=object)
     frame.attrs[SOURCE] = path, replace(layout, header=tuple(names))
     return frame, train or TrainingFile(names=names, label=names[layout.label], has_header=layout.header is not None)
+
+
+def _unnamed(place: int, header: Sequence[str]) -> str:
+    """Return the name that pandas gives to a column without one."""
+    name = f"Unnamed: {place}"
+    return next(free for number in count() if (free := name + f".{number}" * (number > 0)) not in header)
 
 
 def take_labels(

@@ -49,6 +49,8 @@ def approximate(f, X, weights, support, coef, gamma, random, deadline=math.inf):
     `support` (J, d), `coef` (m, J) and `gamma` are those of the first expansion.  Fewer steps are taken if the
     `deadline`, a value of `time.monotonic`, is earlier.
     """
+    if not coef.any():  # f = 0
+        return support, coef, gamma
     targets = probabilities(f).astype(X.dtype)
     shares = np.full(len(X), 1 / BATCH) if weights is None else weights / (weights.mean() * BATCH)
     K, _ = kernel_values(support.astype(np.float64), support.astype(np.float64), gamma)

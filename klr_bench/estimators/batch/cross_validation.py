@@ -42,6 +42,8 @@ COARSE = 1000
 """Number of training rows with which a whole grid is tried; more rows are used only next to its best point."""
 FIRST_FOLDS = 2
 """Number of folds after which values of gamma are left out whose loss is larger by more than a standard error."""
+LEAST_ROWS = 10
+"""Number of validation rows from which a standard error is computed."""
 WORSE = 1.05
 """A path of decreasing penalties ends when the loss is larger than its minimum by this factor."""
 GRID = ["array-like", StrOptions({"auto"})]
@@ -275,8 +277,11 @@ def evenly(rows, codes, n):
 def unbeaten(losses, shares, n_errors):
     """Return the places of candidates whose loss is not significantly larger than the least one.
 
-    The means of their losses (n_candidates, n_rows) are at most `n_errors` standard errors larger.
+    The means of their losses (n_candidates, n_rows) are at most `n_errors` standard errors larger.  Fewer than
+    LEAST_ROWS rows leave out none.
     """
+    if losses.shape[1] < LEAST_ROWS:
+        return np.arange(len(losses))
     means = np.nan_to_num(np.average(losses, axis=1, weights=shares), nan=np.inf)
     excess = (losses - losses[means.argmin()]) * shares / shares.mean()
     errors = excess.std(axis=1) / math.sqrt(excess.shape[1])

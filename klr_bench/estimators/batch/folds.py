@@ -84,10 +84,12 @@ def _drawn(cv, codes, y, seed):
 def _with_each_class(train, valid, y, codes):
     """Return the rows of a fold with at least one group of each class among the training rows."""
     for k in np.setdiff1d(y, y[train]):
+        if (y[train] == k).any():  # it came with the group of another class
+            continue
         rows = np.flatnonzero(y == k)
         unused = rows[~np.isin(codes[rows], codes[valid])]
         group = codes[unused[0] if len(unused) else rows[0]]
-        train, valid = np.append(train, np.flatnonzero(codes == group)), valid[codes[valid] != group]
+        train, valid = np.union1d(train, np.flatnonzero(codes == group)), valid[codes[valid] != group]
     return train, valid
 
 

@@ -44,7 +44,7 @@ class Scaling:
         extremes = min_max_axis(X, axis=0) if sp.issparse(X) else (X.min(axis=0), X.max(axis=0))
         lowest, highest = np.asarray(extremes, dtype=np.float64)
         is_constant = highest - lowest <= ROUNDING * np.maximum(np.abs(lowest), np.abs(highest))
-        rows, of_rows = weighted_sample(n, SPREAD_ROWS, weights)
+        rows, of_rows = weighted_sample(n, SPREAD_ROWS, weights, np.random.RandomState(0))
         median, spread = _medians_and_spreads(X[rows], of_rows)
         largest = np.maximum(highest - median, median - lowest)
         spread = np.where(is_constant, 1.0, np.where(spread > 0, spread, largest))

@@ -9,7 +9,6 @@ from numbers import Number
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_non_negative, validate_data
 
@@ -202,7 +201,11 @@ def _weights_of_classes(class_weight, weights, y, classes):
         totals = np.bincount(np.searchsorted(classes, y)[order], weights[order], len(classes))
         of_classes = np.divide(totals.sum(), len(classes) * totals, out=np.ones(len(classes)), where=totals > 0)
     else:
-        of_classes = compute_class_weight(class_weight, classes=classes, y=y)
+        labels = classes.tolist()
+        of_classes = np.array([class_weight.get(label, 1.0) for label in labels], dtype=np.float64)
+        if (lacking := [label for label in labels if label not in class_weight]) and {*class_weight} - {*labels}:
+            message = f"The classes {lacking[:10]} are not in class_weight. Got {class_weight!r}."
+            raise ValueError(message)
     if not ((of_classes >= 0) & (of_classes < np.inf)).all():
         message = f"The 'class_weight' parameter must have finite weights >= 0. Got {class_weight!r}."
         raise ValueError(message)

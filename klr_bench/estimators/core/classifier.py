@@ -108,15 +108,15 @@ class Classifier(ClassifierMixin, BaseEstimator):
         if len(distinct_labels(getattr(self, "classes_", y if classes is None else classes))) > 2:
             message = f"partial_fit_scores of {name} requires two classes; use predict and partial_fit."
             raise ValueError(message)
-        self._decided = []
-        try:
-            decided = np.concatenate([np.zeros(0), *self.partial_fit(X, y, classes)._decided])
-        finally:
-            del self._decided
-        if len(decided) != len(y):
+        weights = self.class_weight if isinstance(getattr(self, "class_weight", None), dict) else {}
+        if not {*np.asarray(y).ravel().tolist()}.isdisjoint(label for label, weight in weights.items() if weight == 0):
             message = f"partial_fit_scores of {name} must learn from all rows; give each class a positive weight."
             raise ValueError(message)
-        return decided
+        self._decided = []
+        try:
+            return np.concatenate([np.zeros(0), *self.partial_fit(X, y, classes)._decided])
+        finally:
+            del self._decided
 
     def _is_logistic(self):
         return getattr(self, "loss", self._loss) == "logit"

@@ -151,7 +151,7 @@ def median_distance(X, weights=None):
     from scipy.spatial.distance import pdist  # slow imports
     from sklearn.metrics.pairwise import euclidean_distances
 
-    places, w = weighted_sample(X.shape[0], MEDIAN_ROWS, weights)
+    places, w = weighted_sample(X.shape[0], MEDIAN_ROWS, weights, np.random.RandomState(0))
     rows, pairs = X[places].astype(np.float64), np.triu_indices(len(places), k=1)
 
     def median(distances):

@@ -125,17 +125,22 @@ def evenly_spaced(n, most):
     return np.linspace(0, n - 1, min(n, most)).astype(int)
 
 
-def weighted_sample(n, most, weights):
+def weighted_sample(n, most, weights, random=None):
     """Return at most `most` of n rows at equal steps of the cumulated weight, with weights.
 
     If n is at most `most`, these are all rows with their `weights` (n,), or None.  Otherwise all have the weight 1, and
-    a row with a large weight is there several times; for equal weights they are `evenly_spaced`.
+    a row with a large weight is there several times; for equal weights they are `evenly_spaced`.  With `random`, they
+    are at random places of the steps, because rows may alternate.
     """
-    places = evenly_spaced(n, most)
-    if weights is None or n <= most:
-        return places, weights
+    if n <= most:
+        return np.arange(n), weights
+    places = evenly_spaced(n, most) + 0.5
+    if random is not None:
+        places = (np.arange(most) + random.random_sample(most)) * n / most
+    if weights is None:
+        return places.astype(int), None
     below = np.cumsum(weights)
-    return np.searchsorted(below, (places + 0.5) / n * below[-1], side="right"), np.ones(most)
+    return np.minimum(np.searchsorted(below, places / n * below[-1], side="right"), n - 1), np.ones(most)
 
 
 def growing_like(X):

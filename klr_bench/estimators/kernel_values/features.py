@@ -43,7 +43,7 @@ class KernelFeatures:
     @classmethod
     def of(cls, X, kernel):
         """Create a feature map whose centers are the rows of X."""
-        return cls(operands_of(kernel, X).fitting(X), X)
+        return cls(operands_of(kernel, X).fitting(X), X.copy())
 
     @property
     def n_features(self):

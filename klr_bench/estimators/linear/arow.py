@@ -70,7 +70,7 @@ def narrow(m, v, parameters):
     (b,) = parameters
     if m >= 1.0 or b * v <= 1.0:
         return 0.0, 0.0
-    beta = (b * v - 1.0) / (b * v * v)  # beta = 1 / (v + r) with r = v / (b v - 1)
+    beta = (1.0 - 1.0 / (b * v)) / v  # beta = 1 / (v + r) with r = v / (b v - 1)
     return (1.0 - m) * beta, beta
 
 

@@ -31,7 +31,8 @@ class KernelPegasos(OnlineClassifier):
         choose it among 1e-10, 1e-9, ..., 0.1 by cross-validation; their numbers of support vectors agree with 1e-4 on
         MAGIC and Adult, and with 1e-5 on Covertype.
     project : bool, default=True
-        Project into the ball, which contains the solution.  Later versions of Pegasos leave it out.
+        Project into the ball, which contains the solution if the mean weight of the rows is at most 1.  Later versions
+        of Pegasos leave it out.
     average : bool, default=False
         Predict with the average of the f_t; otherwise with the last one, whose accuracy is nearer to that of Zhang et
         al., ICML 2013, who do not name theirs.

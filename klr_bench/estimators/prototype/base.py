@@ -234,7 +234,7 @@ class PrototypeClassifier(Classifier):
             objective = model.objective(x, watched)
             if held_out is None or objective < best[0]:
                 best = objective, x
-            self.converged_ = not undone and last - objective < self.tol * last
+            self.converged_ = not undone and self.tol > 0 and last - objective < self.tol * last
             if self.converged_ and not until_end:
                 break
             last = objective

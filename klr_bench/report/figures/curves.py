@@ -107,12 +107,14 @@ def plot_traces(inputs: Inputs, x: Axis, y: Axis) -> Plot | None:
                 together = rows.groupby("k")
                 means = _positive(together[["x", "y"]].mean(), logarithmic)
                 spread = together["y"].std().fillna(0.0)[means.index]
+                if means.empty:
+                    continue
                 average = connected(curve, look, means["x"], means["y"], list(fits))
                 series.append(replace(average, spread=spread.tolist()))
                 shown = {key: kept for key, fit in fits.items() if len(kept := _positive(fit, logarithmic))}
                 repeats = [connected(curve, look, fit["x"], fit["y"], [key]) for key, fit in shown.items()]
                 series += [replace(repeat, kind="repeat") for repeat in repeats if len(fits) > 1]
-        facets.append(Facet(block.label, y, series))
+        facets += [Facet(block.label, y, series)] if series else []
     return Plot(x, facets, band=True) if facets else None
 
 

@@ -46,6 +46,15 @@ def test_equal_rows_with_different_classes_are_no_copies():
     np.testing.assert_array_equal(copies(np.repeat(np.eye(2), 9, axis=0), np.repeat([0, 1], 9)), np.arange(18))
 
 
+def test_the_group_that_a_class_needs_is_used_once():
+    y, codes = np.array([0, 0, 0, 0, 1, 2, 1, 2]), np.array([0, 0, 1, 1, 2, 2, 3, 3])
+    train, valid = folds._with_each_class(np.array([0, 2]), np.array([4, 5, 6, 7]), y, codes)
+    np.testing.assert_array_equal(train, [0, 2, 4, 5])
+    np.testing.assert_array_equal(valid, [6, 7])
+    train, _ = folds._with_each_class(np.array([0, 4, 6]), np.array([2, 3]), y, codes)
+    np.testing.assert_array_equal(train, [0, 4, 5, 6])
+
+
 def test_a_row_twice_has_the_folds_of_a_row_with_weight_two():
     X, y = noise()
     both, once = split(np.vstack([X, X]), np.r_[y, y]), split(X, y)

@@ -14,6 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from klr_bench import KLR, DualCDKLR, NystroemKLR
 from klr_bench.estimators.batch import approximation, dual, grid, klr, selection, slopes
 from klr_bench.estimators.batch.folds import folds_of
+from klr_bench.estimators.batch.scaling import Scaling
 from klr_bench.estimators.batch.selection import Search
 from klr_bench.estimators.core.kernels import Kernel, gamma_of
 from tests.cover import usually
@@ -34,6 +35,19 @@ def rows(n=300, n_classes=2, seed=0):
     X = random.standard_normal((n, 8)) * np.logspace(-2, 2, 8)
     score = np.sin(2 * X[:, 0] / 0.01) + X[:, 1] / np.logspace(-2, 2, 8)[1] + 0.3 * random.standard_normal(n)
     return X, np.digitize(score, np.quantile(score, np.linspace(0, 1, n_classes + 1)[1:-1]))
+
+
+def test_rows_that_alternate_are_not_limited_to_every_other_one():
+    X = np.random.RandomState(0).standard_normal((10_000, 2))
+    X[1::2] += 50
+    low, high = Scaling.of(X, None).limits
+    assert (low < X.min(axis=0)).all()
+    assert (high > X.max(axis=0)).all()
+
+
+def test_few_support_vectors_of_equal_rows_have_finite_values():
+    model = KLR(5, random_state=0).fit(np.zeros((20, 2)), [0, 1] * 10)
+    np.testing.assert_allclose(model.predict_proba(np.zeros((1, 2))), 0.5, atol=1e-6)
 
 
 @pytest.mark.parametrize("is_low_rank", [True, False])

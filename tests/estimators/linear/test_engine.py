@@ -168,3 +168,10 @@ def test_a_rounded_singular_gram_matrix_gives_a_valid_covariance(dtype):
     assert np.isfinite(model.coef_).all()
     assert e.min() > 0
     assert e.max() == pytest.approx(1.0, rel=1e-6)
+
+
+def test_large_rows_are_learned():
+    X = np.random.RandomState(0).standard_normal((60, 3)) * 1e80
+    y = X[:, 0] > 0
+    for learner in (klr.AROW(), klr.NAROW()):
+        assert learner.fit(X, y).score(X, y) > 0.8

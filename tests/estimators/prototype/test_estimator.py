@@ -325,3 +325,13 @@ def test_only_columns_that_occur_in_the_fit_are_learned(options, monkeypatch):
     for rows in (X, later, later.toarray()) if not options.get("lazy") else (X, later):
         np.testing.assert_allclose(some.decision_function(rows), every.decision_function(rows), rtol=1e-9, atol=1e-12)
     assert some.summary() == pytest.approx(every.summary())
+
+
+@pytest.mark.parametrize("solver", ["alternating", "gradient"])
+def test_without_a_tolerance_all_passes_are_made(solver):
+    X, y = three_classes()
+    y = np.random.RandomState(1).permutation(y)  # the loss of held-out rows soon increases
+    options = {"validation_fraction": 0.5, "max_iter": 15, "l2": 1e-6, "random_state": 0}
+    model = PrototypeKLR(20, solver=solver, tol=0.0, **options).fit(X, y)
+    assert (model.n_iter_, model.converged_) == (15, False)
+    assert PrototypeKLR(20, solver=solver, tol=1e-3, **options).fit(X, y).n_iter_ < 15
