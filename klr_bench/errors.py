@@ -80,7 +80,11 @@ def exception_message(error: BaseException) -> str:
 
     A KlrBenchError has its message only.
     """
-    text = str(error) if isinstance(error, KlrBenchError) else f"{type(error).__name__}: {error}{place_of(error)}"
+    try:
+        text = str(error)
+    except Exception:
+        text = "(without a message)"
+    text = text if isinstance(error, KlrBenchError) else f"{type(error).__name__}: {text}{place_of(error)}"
     if isinstance(error, SystemExit):
         text += ". Remove the call to exit from the estimator or metric."
     return shortened(text, MAX_MESSAGE_LENGTH).encode("utf-8", "backslashreplace").decode()

@@ -66,7 +66,7 @@ def _write_file(sources: Sequence[Path], into: Path, ending: str) -> int:
 
 def _runs(sources: Sequence[Path]) -> list[Path]:
     """Return the folders of all runs, whose names must differ."""
-    from klr_bench.report.load import was_run
+    from klr_bench.results.store import was_run
 
     by_name: dict[str, Path] = {}
     for source in sources:

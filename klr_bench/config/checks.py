@@ -71,6 +71,8 @@ def _check_against(run: RunConfig, sweep: Mapping[str, Parameters], searched: Se
                     swept for lists in sweep.values() if isinstance(lists.get(name), list) for swept in lists[name]
                 ]
                 check_choice(where, value, values)
+            elif isinstance(value, list):
+                refuse(where, "the name of an algorithm", value)
             elif value not in run.algorithms:
                 with error_context(where):
                     config_files.find("algorithm", value, searched)  # raises an error for a misspelled name

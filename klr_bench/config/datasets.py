@@ -108,6 +108,8 @@ def with_own_file(stem: str, entry: DatasetEntry, data: DataConfig) -> DatasetEn
     """Return a copy of a data set, with the settings of the user's own file in `data` added."""
     if data.path is None:
         fail(f"dataset={stem}: expected data.path=<your LIBSVM or CSV file>, got none.")
+    if not isinstance(entry.split or {}, dict):
+        refuse(f"datasets.{stem}.split", "keys and values such as {test_size: 0.2}", entry.split)
     if (entry.split or {}).get("stream"):
         for key in ("test_path", "test_size", "columns", "coerce", "decimal", "group", "time"):
             if getattr(data, key) is not None:

@@ -18,13 +18,15 @@ MISSING = frozenset(
         *("", "na", "n/a", "nan", "null", "none", "?", "-", "--", ".", "..", "n.a.", "n.a", "<na>", "-nan"),
         *("#n/a", "#na", "#n/a n/a", "1.#ind", "-1.#ind", "1.#qnan", "-1.#qnan"),
         *("#div/0!", "#value!", "#ref!", "#name?", "#num!", "#null!", "#calc!", "#spill!"),
-        *("#nv", "#wert!", "#bezug!", "#zahl!", "nat", "\\n", "(null)", "\u2013", "\u2014", "0000-00-00"),
+        *("#nv", "#wert!", "#bezug!", "#zahl!", "\\n", "(null)", "\u2013", "\u2014", "0000-00-00"),
     }
 )
 """Texts (in lower case) that denote a missing value: those of pandas, databases and spreadsheets, and further marks."""
+NO_TIME = "NaT"
+"""Mark of a missing date of pandas; NAT may be a name."""
 LONGEST_MARK = max(map(len, MISSING))
 _SYMBOL = r"[$¢£¥฿\u20a0-\u20c0]"
-_BEFORE = rf"(?:[A-Z]{{0,3}}{_SYMBOL}|[A-Z]{{3}}(?=\s)|Rs\.?|[Kk]r\.?(?=\s))"
+_BEFORE = rf"(?:[A-Z]{{0,3}}{_SYMBOL}|[A-Z]{{3}}(?=\s)|Rs[.,]?|[Kk]r[.,]?(?=\s))"
 _MINUS = re.compile(rf"\u2212|^\u2013(?=[\s\d.]|{_SYMBOL})")
 _WORD = r"[^\d\s.,:;+()#\\-]{1,10}"
 _AFTER = rf"(?![/_]){_WORD}[23]?(?: {_WORD})?"
@@ -33,8 +35,8 @@ _AMOUNT = re.compile(rf"([+-]?)({_BEFORE})?\s?([+-]?)({_DIGITS})\s?({_AFTER})?")
 _NEGATIVE = re.compile(r"([^(0-9]{0,4})\(([^()+-]+)\)((?!\s?[0-9]).{0,12})")
 """A negative number in the notation of accountants, such as (5) for -5; (030) 1234567 is none."""
 _SPACED = re.compile(r"[0-9]{1,3}(?:(['\u2019\s])[0-9]{3})(?:\1[0-9]{3})*(?:[.,][0-9]+)?")
-_THOUSANDS = re.compile(r"[0-9]{1,3}(?:,[0-9]{2,3})*,[0-9]{3}(?:\.[0-9]+)?")
-"""A number such as 1,234,567, or 12,34,567 as in India."""
+_THOUSANDS = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?")
+_INDIAN = re.compile(r"[0-9]{1,2}(?:,[0-9]{2})+,[0-9]{3}(?:\.[0-9]+)?")
 _DECIMAL = re.compile(r"[0-9][0-9.]*,[0-9]+|[0-9]{1,3}(?:\.[0-9]{3}){2,}")
 COMMA = ("thousands", "decimal", "either")
 """Possible meanings of a comma in a number; ``either`` is a single comma before three digits, as in 4,799."""
@@ -69,7 +71,7 @@ def parse_amount(text: str, decimal: str = ".") -> Amount | None:
         return None
     digits = re.sub(r"['\u2019\s]", "", match[4]) if _SPACED.fullmatch(match[4]) else match[4]
     value = parse_number(digits)
-    if _THOUSANDS.fullmatch(digits):
+    if _THOUSANDS.fullmatch(digits) or (decimal == "." and _INDIAN.fullmatch(digits)):
         single = digits.count(",") == 1 and "." not in digits
         mark = "thousands" if not single else "decimal" if digits.startswith("0") else "either"
     elif _DECIMAL.fullmatch(digits):
@@ -78,7 +80,8 @@ def parse_amount(text: str, decimal: str = ".") -> Amount | None:
         return None
     else:
         mark = _mark(digits, value)
-    return Amount((match[2] or "") + (match[5] or ""), match[1] + match[3] + digits, mark)
+    unit = (match[2] or "").replace(",", ".") + (match[5] or "")  # "kr." if points were exchanged
+    return Amount(unit, match[1] + match[3] + digits, mark)
 
 
 def _mark(digits: str, value: float) -> str:
@@ -106,7 +109,7 @@ def text_of(value: Any) -> str:
 
 def is_missing(text: str) -> bool:
     """Return True if a field of a table denotes a missing value."""
-    return len(text) <= LONGEST_MARK and text.lower() in MISSING
+    return len(text) <= LONGEST_MARK and (text.lower() in MISSING or text == NO_TIME)
 
 
 def parse_numbers(texts: Sequence[str], decimal: str = ".") -> NDArray[np.float64] | None:

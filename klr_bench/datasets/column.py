@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from klr_bench.datasets.amounts import amount_value, is_missing, parse_amount, parse_numbers, text_of
 from klr_bench.datasets.class_labels import LARGEST, first_ten
 from klr_bench.datasets.columns import truth_values
-from klr_bench.datasets.dates import date_features
+from klr_bench.datasets.dates import YEAR, date_features
 from klr_bench.errors import fail, sanitize
 
 NUMBER, TEXT, DATE, LEAVE_OUT = KINDS = ("number", "text", "date", "leave_out")
@@ -201,7 +201,9 @@ class Column:
         if len(wrong) and self.kind in (DATE, ORDERED):
             expected = f"one of {', '.join(first_ten(self.values))} as in the column"
             if self.kind == DATE:
-                order = ", where day and month can be told apart" if self.day_first is None else ""
+                order = (
+                    ", where day and month can be told apart" if self.day_first is None and YEAR in self.values else ""
+                )
                 expected = f"a date or a time as in the column{order}"
             fail(f"{cell(wrong[0])} is not {expected}; correct it, or leave it empty.")
         if len(wrong):

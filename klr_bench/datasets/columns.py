@@ -35,7 +35,7 @@ IDENTIFIER = re.compile(
     rf"|(?i:{_ENTITY}[ _.-]?(id|no|nr|num|number|code|nummer)\.?|customer|client|patient|participant|user|.*nummer)"
 )
 """Names of identifier columns: the last word is ``id`` or similar, but ``humid`` does not match."""
-ROW_NUMBER = re.compile(r"(?i:|index|level_0|row|row.?(id|no|nr|num|number)|unnamed: \d+)")
+ROW_NUMBER = re.compile(r"(?i:|index|level_0|row|row.?(id|no|nr|num|number)|unnamed: \d+(\.\d+)*)")
 """Names of columns with row numbers, which match as a whole, because a ``heat_index`` is a measurement."""
 MOST_FORMS = 50
 """Maximum number of different units of a column that are counted."""

@@ -159,9 +159,12 @@ def _fetch_from(place: str, entry: LabelsFile, target: Path, progress: Progress)
     part = suffixed(target, ".part")
     download(place, part, progress, f"{entry.name}: downloading", entry.max_bytes or MOST_BYTES)
     try:
-        return _decompress(part, entry, target, progress)
-    finally:
+        path = _decompress(part, entry, target, progress)
+    except TransferError:
         discard(part)
+        raise
+    discard(part)
+    return path
 
 
 def _decompress(source: Path, entry: LabelsFile, target: Path, progress: Progress) -> Path:

@@ -235,10 +235,11 @@ def place_of(path: Path, column: str | int, header: tuple[str, ...] | None, n: i
 
 
 def _are_names(first: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
-    """Return True if a line of texts is above rows of numbers or missing values."""
-    if not below or any(parse_number(field) is not None or is_missing_label(field) for field in first):
+    """Return True if a line of texts has one above numbers, some of which may be missing."""
+    if any(parse_number(field) is not None or is_missing_label(field) for field in first):
         return False
-    return all(parse_number(field) is not None or is_missing_label(field) for row in below for field in row)
+    present = [[field for field in column if not is_missing_label(field)] for column in zip(*below, strict=True)]
+    return any(column and None not in map(parse_number, column) for column in present)
 
 
 def _is_header(first: Sequence[str], below: Sequence[Sequence[str]], label_column: str | int | None) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from klr_bench.datasets.amounts import MISSING
+from klr_bench.datasets.amounts import MISSING, NO_TIME
 from klr_bench.datasets.column import DATE, LEAVE_OUT, NUMBER, ORDERED, UNKNOWN, Column
 from klr_bench.datasets.columns import truth_values
 from klr_bench.datasets.preprocessing import Scaling
@@ -74,7 +74,7 @@ def _of_numbers(graph: Any, column: Column) -> str:
 
 
 def _missing_marks() -> list[str]:
-    return sorted({mark for text in MISSING for mark in (text, text.upper(), text.capitalize(), "NaN")})
+    return sorted({mark for text in MISSING for mark in (text, text.upper(), text.capitalize())} | {"NaN", NO_TIME})
 
 
 def _spellings(values: dict[str, float]) -> dict[str, float]:

@@ -103,7 +103,7 @@ class StreamCache:
 
         Raises KlrBenchError if the disk is full or the folder is not writable.
         """
-        with disk_errors(self.path, "cache=FOLDER"):
+        with disk_errors(self.path, "data.cache=FOLDER (cache= in Python)"):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             lock = FileLock(suffixed(self.path, ".lock"), thread_local=False)
             with suppress(Timeout):

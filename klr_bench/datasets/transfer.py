@@ -101,6 +101,8 @@ def _attempt(url: str, part: Path, progress: Progress, description: str, limit: 
     if have:
         headers |= {"Range": f"bytes={have}-", "If-Range": validator}
     with requests.get(url, headers=headers, stream=True, timeout=TIMEOUT_S) as response:
+        if have and response.status_code == 416 and response.headers.get("Content-Range") == f"bytes */{have}":
+            return  # it was complete already
         start, total = _extent(response, have, validator, part)
         if not start:
             discard(part)

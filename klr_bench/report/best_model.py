@@ -104,7 +104,8 @@ def best_model(manifest: Manifest, datasets: Sequence[MeasuredDataset]) -> list[
         _python(data, spec[TARGET], arguments),
     )
     if not all(KEY.fullmatch(str(key)) for key in data.columns or {}):
-        return [replace(python, sentence=sentence.replace("This command", "This code"))]
+        sentence = sentence.replace("This command", "This code").removesuffix(":")
+        return [replace(python, sentence=sentence + (", without the order of time:" if data.time else ":"))]
     return [Code(sentence, "sh", shlex.join(["klr-bench", "fit", *words, "output=model.skops"])), python]
 
 
@@ -143,8 +144,7 @@ def _python(data: DataConfig, target: str, arguments: Parameters) -> str:
     names = ["TablePreparer", name] if module == "klr_bench" else ["TablePreparer"]
     imports = [f"from klr_bench import {', '.join(sorted(names))}"]
     imports += [f"from {module} import {name}"] * (module != "klr_bench")
-    options: dict[str, Any] = {"columns": data.columns} if data.columns else {}
-    options |= {"coerce": True} if data.coerce else {}
+    options: dict[str, Any] = {"coerce": True} if data.coerce else {}
     options |= {"decimal": ","} if data.decimal == "comma" else {}
     options |= {"scale": None if data.scale == "none" else data.scale} if data.scale else {}
     encoding = f", encoding={_quoted(data.encoding)}" if data.encoding else ""
@@ -159,8 +159,11 @@ def _python(data: DataConfig, target: str, arguments: Parameters) -> str:
         return f"{reading}, nrows=0).columns[{place - (place > 0)}]" if isinstance(place, int) else _quoted(place)
 
     by = data.group or data.time
-    taken = [f"{'groups = ' if data.group else ''}table.pop({column(by)})"] if by else []
-    groups = ", groups=groups" if data.group else ""
+    kinds = {column(key): repr(kind) for key, kind in (data.columns or {}).items()}
+    kinds |= {column(by): "'leave_out'"} if by else {}
+    columns = f"columns={{{', '.join(f'{key}: {kind}' for key, kind in kinds.items())}}}"
+    preparing = ", ".join([columns] * bool(kinds) + [f"{key}={value!r}" for key, value in options.items()])
+    groups = f", groups=table[{column(by)}]" if by and data.group else ""
     of_fit = groups if takes_groups(classifier_class(target)) else ""
     return "\n".join(
         [
@@ -173,8 +176,7 @@ def _python(data: DataConfig, target: str, arguments: Parameters) -> str:
             f"table = {reading}, converters={{label: str.strip}})",
             f"table = table[~table[label].str.lower().isin({json.dumps(NO_LABEL)})]",
             "y = table.pop(label)" + (f" == {_quoted(data.positive)}" if data.positive is not None else ""),
-            *taken,
-            f"preparer = TablePreparer({', '.join(f'{key}={value!r}' for key, value in options.items())})",
+            f"preparer = TablePreparer({preparing})",
             f"X = preparer.fit_transform(table, y{groups})",
             f"classifier = {name}({', '.join(f'{key}={text}' for key, text in texts.items())}).fit(X, y{of_fit})",
             "model = make_pipeline(preparer, classifier)",

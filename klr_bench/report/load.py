@@ -10,7 +10,6 @@ import math
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -66,15 +65,6 @@ class Results:
     folder: Path | None = None
     over: Sequence[str] = ()
     """The settings of a sweep by which the combined runs differ."""
-
-
-def was_run(folder: Path) -> bool:
-    """Return True if a folder has records of an experiment, and not only their header."""
-    path = folder / "records.csv"
-    if not path.is_file():
-        return False
-    with regular(path) as file:
-        return len([*islice(file, 2)]) != 1
 
 
 def load_results(folder: str | Path, file: str = "records") -> pd.DataFrame:

@@ -61,9 +61,10 @@ def report_papers(
 
     The name "all" prints one row per paper.
 
-    `table` restricts the report to one table of a paper.  The files in `output`, or <reports_dir>/papers/<name>, are
-    tables.md, tables.tex, numbers.csv, a picture of all compared numbers, and the figures of the experiments of a
-    paper; `reports_dir` is `results_dir` by default.  Raises KlrBenchError for an unknown paper or table.
+    `table` restricts the report to one table of a paper.  The files in `output` (<output>/<name> for several papers),
+    or <reports_dir>/papers/<name>, are tables.md, tables.tex, numbers.csv, a picture of all compared numbers, and the
+    figures of the experiments of a paper; `reports_dir` is `results_dir` by default.  Raises KlrBenchError for an
+    unknown paper or table.
     """
     check_formats(formats)
     written = []
@@ -80,7 +81,8 @@ def report_papers(
         for note in drawn.notes:
             console.print(note, soft_wrap=True)
         files = {file: text.encode() for file, text in texts.items()} | drawn.files
-        written += write_changed(output or (reports_dir or results_dir) / "papers" / name, files)
+        of_all = output or (reports_dir or results_dir) / "papers"
+        written += write_changed(output if output and len(names) == 1 else of_all / name, files)
     return written
 
 

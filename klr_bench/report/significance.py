@@ -22,6 +22,7 @@ from klr_bench.report.manifest import Column
 from klr_bench.report.measured import Groups, Row, split_ratio
 from klr_bench.report.statistics.across import DIGITS
 from klr_bench.report.statistics.paired import Array, corrected_interval, correlated_t, holm
+from klr_bench.results.variants import value_text
 
 LEAST_REPEATS = 3
 """Minimum number of repeats: with a test share of 20 % the interval extends 11 standard deviations of a difference to
@@ -150,7 +151,7 @@ def samples(
             row for row in groups.get(column, ()) if row["status"] == "ok" and not math.isnan(row.get(name, math.nan))
         ]
         if rows:
-            groups_of.setdefault(column[1].get(by) if by else None, {})[column] = rows
+            groups_of.setdefault(value_text(column[1].get(by)) if by else None, {})[column] = rows
     return [_sample(methods, name, resampled=resampled) for methods in groups_of.values()]
 
 

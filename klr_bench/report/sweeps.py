@@ -12,8 +12,9 @@ from klr_bench.config.changes import changed_settings
 from klr_bench.errors import fail
 from klr_bench.parsing import check_choice
 from klr_bench.report.labels import join_names
-from klr_bench.report.load import FILES, Results, read_results, was_run
+from klr_bench.report.load import FILES, Results, read_results
 from klr_bench.report.manifest import Manifest, read_manifest
+from klr_bench.results.store import was_run
 from klr_bench.results.variants import Variant, is_variant
 from klr_bench.yaml_file import EXPONENT
 

@@ -18,7 +18,7 @@ from klr_bench.files import read_checked_json, write_checked_json
 from klr_bench.metrics.labels import METRICS
 from klr_bench.printing import is_file_name, shortened, warn
 from klr_bench.results.record import FINISHED, Record
-from klr_bench.results.store import MAX_NOTE_LENGTH, Store, texts
+from klr_bench.results.store import MAX_NOTE_LENGTH, Store, texts, was_run
 
 MACHINE_METRICS = tuple(name for name, metric in METRICS.items() if metric.stored and metric.of_machine)
 """Metrics that depend on the machine and are therefore not compared."""
@@ -68,9 +68,12 @@ def _experiments(source: Path) -> list[tuple[str, Path]]:
     if (source / "cells").is_dir():
         return [(_experiment_name(source), source)]
     folders = [path.parent for path in sorted(source.glob("*/cells")) if path.is_dir()]
-    if not folders and any((folder / "manifest.yaml").is_file() for folder in (source, *source.glob("*/"))):
-        warn(f"{source}: not merged, because no cell has been computed there.")
-    elif not folders:
+    others = [folder for folder in (source, *sorted(source.glob("*/"))) if (folder / "manifest.yaml").is_file()]
+    for folder in (folder for folder in others if folder not in folders):
+        only_tables = "it has only tables; merge it into a .csv or .zip file"
+        why = only_tables if was_run(folder) else "no cell has been computed there"
+        warn(f"{folder}: not merged, because {why}.")
+    if not folders and not others:
         fail(f"merge: {source}: expected a results folder or the folder of an experiment, but it has no cells.")
     return [(folder.name, folder) for folder in folders if _experiment_name(folder)]
 

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeVar
@@ -28,7 +29,7 @@ from typing import Any, TypeVar
 import yaml
 
 from klr_bench.errors import KlrBenchError, fail
-from klr_bench.files import Stamp, read_stamped_json, stamp_of, unwritable, write_atomic, write_checked_json
+from klr_bench.files import Stamp, read_stamped_json, regular, stamp_of, unwritable, write_atomic, write_checked_json
 from klr_bench.printing import shortened
 from klr_bench.results.record import (
     COLUMNS,
@@ -83,6 +84,15 @@ class Summary:
 def damaged_cells(names: Sequence[str]) -> str:
     """Return a sentence that names damaged cell files."""
     return f"Damaged cell files ({len(names)}): {shortened(', '.join(names), MAX_NOTE_LENGTH)}."
+
+
+def was_run(folder: Path) -> bool:
+    """Return True if a folder has records of an experiment, and not only their header."""
+    path = folder / "records.csv"
+    if not path.is_file():
+        return False
+    with regular(path) as file:
+        return len([*islice(file, 2)]) != 1
 
 
 class Store:

@@ -83,12 +83,14 @@ def method_of(name: str) -> tuple[str, str, Variant] | str:
 
     Any other string is returned as it is.
     """
-    method, _, dataset = name.rpartition(" on ")
-    algorithm, _, variant = method.partition(" ")
+    algorithm, _, rest = name.partition(" ")
     try:
-        return dataset, algorithm, read_variant(variant or "{}")
-    except (ValueError, TypeError):
+        end = json.JSONDecoder().raw_decode(rest)[1] if rest.startswith("{") else 0
+        variant = read_variant(rest[:end] or "{}")
+    except (ValueError, TypeError, RecursionError):
         return name
+    before, on, dataset = rest[end:].partition("on ")  # a data set may have "on" in its name
+    return (dataset, algorithm, variant) if on and not before.strip() else name
 
 
 def variant_text(values: Mapping[str, Any]) -> str:

@@ -21,7 +21,7 @@ from klr_bench.results.store import Store
 from klr_bench.results.variants import read_variant
 from klr_bench.runner.plan import Cell, Fold, group_folds, plan_cells
 
-UNREADABLE = (KlrBenchError, OSError, ValueError, KeyError, TypeError)
+UNREADABLE = (KlrBenchError, OSError, ValueError, KeyError, TypeError, OverflowError)
 """Exceptions for stored files that are missing or invalid."""
 
 

@@ -230,12 +230,14 @@ def plan_cells(
     values, and then files with unknown hashes are fetched, because keys depend on their content.  Raises KlrBenchError
     for invalid parameters.
     """
-    cells = []
+    cells = list[Cell]()
     methods = _methods(config, construct=construct)
     mirror = config.data.mirror
     for stem, described in config.datasets.items():
         spec = identified(described, cache=cache, mirror=mirror, progress=progress, fetching=construct)
         key, name = dataset_hash(stem, spec), dataset_name(stem, spec)
+        if other := next((cell.source.stem for cell in cells if cell.source.name == name), None):
+            fail(f"dataset=[{other},{stem}]: results call both {name}, after the file; run them apart, with name=NAME.")
         included = [method for method in methods if not config.leaves_out(stem, method.algorithm, method.variant)]
         for repeat in range(config.repeats):
             source = Source(stem, name, spec, key, cache, mirror, config.seed, repeat)

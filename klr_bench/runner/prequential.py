@@ -22,7 +22,7 @@ from klr_bench import protocols
 from klr_bench.config.splitting import Stream
 from klr_bench.datasets.preprocessing import Scaling, scaling_by
 from klr_bench.datasets.splits import scaling as scaling_kind
-from klr_bench.errors import fail
+from klr_bench.errors import KlrBenchError, fail
 from klr_bench.instantiate import EstimatorSpec
 from klr_bench.metrics.clock import peak_memory_mb, reset_peak_memory
 from klr_bench.metrics.predictions import Predictions, predict
@@ -211,7 +211,10 @@ def run_stream(cell: Cell, chosen: EstimatorSpec, folder: Path) -> CellFile:
             is_long = progress.learning_s + progress.testing_s > SHORTEST_PASS_S
             if is_long and before // split.checkpoint < progress.n_rows // split.checkpoint:
                 cell.source.check_unchanged()
-                progress.save(path, cell.key)
+                try:
+                    progress.save(path, cell.key)
+                except KlrBenchError as error:
+                    logger.warning("%s goes on without a checkpoint: %s", cell.describe(), error)
         cell.source.check_unchanged()
         if not progress.whole.n and not timed_out:
             fail(

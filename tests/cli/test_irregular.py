@@ -223,3 +223,19 @@ def test_groups_change_the_loss_that_fit_prints(
     (of_visits, _, _, constant), (new, _, _, _) = losses
     assert of_visits < 0.85 * constant
     assert new > 0.9 * constant
+
+
+def test_two_data_sets_of_one_file_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Their results would have the same names."""
+    monkeypatch.chdir(tmp_path)
+    visits(tmp_path / "mine.csv")
+    folder = Path("configs/dataset")
+    folder.mkdir(parents=True)
+    for name, scale in (("first", "standard"), ("second", "minmax")):
+        source = "{format: file, path: mine.csv}"
+        text = f"# @package datasets.{name}\nsource: {source}\nscale: {scale}\nsplit: {{test_size: 0.2}}\n"
+        (folder / f"{name}.yaml").write_text(text)
+    assert main(["run", "dataset=[first,second]", "algorithm=[nc]", "data.cache=cache"]) == 2
+    assert "dataset=[first,second]: results call both mine-" in capfd.readouterr().err

@@ -127,6 +127,8 @@ REFUSED = [
         r"selected_as: has no effect, .*no parameters",
     ),
     (["+against.log_loss_ratio={algorithm: osk1}"], r"unknown algorithm 'osk1'\. Did you mean 'oskl'\?"),
+    (["+against.log_loss_ratio={algorithm: [nc]}"], r"algorithm: expected the name of an algorithm, got \['nc'\]"),
+    (["dataset=[file]", "data.path=x.csv", "datasets.file.split=official"], r"split: expected keys and values such as"),
     (["+against.log_loss_ratio={G: 9}"], r"against\.log_loss_ratio\.G: unknown value 9\. Known: 1, "),
     (["metrics=[accuracy,log_loss_ratio]"], r"metrics: log_loss_ratio: expected against\.log_l"),
     (["repeats=abc"], r"repeats: expected a whole number, got 'abc'\."),

@@ -36,6 +36,8 @@ class Reply:
         headers = [f"ETag: {self.etag}"] if self.etag else []
         if status == 206:
             headers.append(f"Content-Range: bytes {first}-{len(self.body) - 1}/{len(self.body)}")
+        if status == 416:
+            headers.append(f"Content-Range: bytes */{len(self.body)}")
         connection.sendall(answer(*headers, status=f"{status} {reasons.get(status, '')}", length=len(body)))
         body = body if self.cut is None else body[: self.cut]
         for offset in range(0, len(body), 20_000):

@@ -18,7 +18,7 @@ OTHERS = {"--", "n.a.", ".", "#REF!", "?", "NaT", r"\N", "(null)", "#NV", "#WERT
 
 @pytest.mark.parametrize("mark", sorted(STR_NA_VALUES | OTHERS))
 def test_each_missing_value_of_pandas_is_one(mark: str) -> None:
-    for spelling in (mark, mark.lower(), mark.upper()):
+    for spelling in (mark, mark.lower(), mark.upper()) if mark != "NaT" else (mark,):  # NAT may be a name
         assert is_missing(spelling)
         assert not is_missing(f"{spelling}x!")
 
@@ -79,6 +79,16 @@ def test_a_dash_before_a_number_is_a_minus(number: object, form: str) -> None:
 )
 def test_currencies_and_groups_of_digits_of_other_countries(text: str, unit: str, value: float) -> None:
     assert amount_value(text, unit, commas=True) == value
+
+
+@pytest.mark.parametrize("text", ["kr. 1.234,50", "Rs. 1.234,50", "Rs 1.234,50", "kr 1.234,50"])
+def test_currencies_stand_before_decimal_commas(text: str) -> None:
+    assert amount_value(text, text.split()[0], commas=True, decimal=",") == 1234.5
+
+
+@pytest.mark.parametrize("text", ["10.20.30.100", "12.34.567", "1,00,000"])
+def test_other_groups_of_digits_are_no_numbers_with_decimal_commas(text: str) -> None:
+    assert amount_value(text, "", commas=True, decimal=",") is None
 
 
 @pytest.mark.parametrize("text", ["AB123", "AB-123", "kr500x", "1,00", "1,0000", "1,00,00"])

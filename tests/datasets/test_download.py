@@ -22,6 +22,7 @@ import pytest
 
 from klr_bench.config.models import FileEntry
 from klr_bench.datasets import cache as cache_module
+from klr_bench.datasets import download as download_module
 from klr_bench.datasets import transfer
 from klr_bench.datasets.download import fetch, verify
 from klr_bench.errors import KlrBenchError
@@ -185,6 +186,17 @@ def test_a_wrong_part_is_not_used(server: Server, cache: Path, content: bytes, n
     fetch(entry(server), cache=cache)
     check_complete(cache)
     assert [request.status for request in server.requests] == statuses
+
+
+def test_a_complete_part_is_not_loaded_again(server: Server, cache: Path, monkeypatch: Patch) -> None:
+    server.replies["/up"] = [Reply(PLAIN)]
+    monkeypatch.setattr(download_module, "_decompress", Mock(side_effect=KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        fetch(entry(server), cache=cache)
+    monkeypatch.undo()
+    fetch(entry(server), cache=cache)
+    check_complete(cache)
+    assert [request.status for request in server.requests] == [200, 416]
 
 
 @pytest.fixture

@@ -237,7 +237,7 @@ def test_invalid_files_are_rejected(write: Write, kind: str, content: bytes | st
     path, good = write(content), write(GOOD[kind], "good")
     assert rejected(lambda: READ[kind](path), reason).startswith(str(path))
     if "no rows" in reason:
-        is_row = "header" in str(content)  # a line below a training file without header
+        is_row = "header" in str(content)  # of a file without header, as the training file
         rejected(lambda: READ[kind](good, path), "'only' is not a number" if is_row else f"{path}: no rows")
     with suppress(KlrBenchError):  # a test file may have one row or one class
         READ[kind](good, path)
@@ -568,6 +568,9 @@ def test_no_row_of_a_test_file_is_a_header_if_the_training_file_has_none(write: 
     assert layout_of(write("q,z,r\ne,y,t\n"), None, layout).header is None
     assert layout_of(write("q,z,r\n"), None, layout).header is None
     assert layout_of(write(",,\ne,y,t\n"), None, layout).n_skipped == 0
+    layout = layout_of(write("5.1,red,yes\n4.9,blue,no\n" * 20), None)
+    with pytest.raises(KlrBenchError, match="the first line is a header, but the training file has none"):
+        layout_of(write("size,colour,label\n4.9,red,no\n"), None, layout)
 
 
 def test_row_names_of_r_are_named(write: Write) -> None:

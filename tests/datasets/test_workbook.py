@@ -235,4 +235,7 @@ def test_a_table_that_pandas_saved_twice_is_read(tmp_path: Path) -> None:
     frame, path = pd.DataFrame({"a": range(20), "y": list("ab") * 10}), tmp_path / "mine.csv"
     frame.to_csv(path)
     pd.read_csv(path).to_csv(path)
-    assert read_frame(path)[0].columns.tolist() == pd.read_csv(path).columns.tolist()
+    rows, _ = read_frame(path)
+    assert rows.columns.tolist() == pd.read_csv(path).columns.tolist()
+    columns = TablePreparer().fit(rows.drop(columns="y").sample(frac=1, random_state=0)).columns_
+    assert [column.kind for column in columns] == ["leave_out", "leave_out", "number"]

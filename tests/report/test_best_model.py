@@ -43,6 +43,11 @@ X = RANDOM.standard_normal((120, 2))
         ("oskl_default", ["data.group=c"], "data.path=mine.csv data.group=c algorithm=oskl_default"),
         ("oskl_default", ["data.label=1", "data.group=-1"], "data.path=mine.csv data.label=1 data.group=-1 algorithm="),
         ("svc", ["data.label=1", "data.time=3"], "data.path=mine.csv data.label=1 data.time=3 algorithm=svc"),
+        (
+            "oskl_default",
+            ["data.label=1", "data.group=2", "data.columns={3: text}"],
+            "data.path=mine.csv data.label=1 'data.columns={3: text}' data.group=2 algorithm=oskl_default",
+        ),
         ("klr", ["data.time=b"], "data.path=mine.csv data.time=b algorithm=klr output"),
         ("lr_linear", [], "data.path=mine.csv algorithm=lr_linear algorithms.lr_linear.estimator.solver=lbfgs"),
     ],

@@ -21,7 +21,6 @@ from klr_bench.metrics.metric import Metric
 from klr_bench.parsing import parse
 from klr_bench.report import report
 from klr_bench.report.labels import line_label
-from klr_bench.report.load import was_run
 from klr_bench.report.manifest import Manifest
 from klr_bench.report.papers.verdicts import Verdict
 from klr_bench.report.render import show
@@ -30,6 +29,7 @@ from klr_bench.report.render.document import Document, Grid, heading
 from klr_bench.report.render.layout import document
 from klr_bench.report.table import Line
 from klr_bench.results.record import Record
+from klr_bench.results.store import was_run
 from klr_bench.results.variants import Variant
 from tests.report.folders import REFERENCE, Make, configuration, quiet, record, shown, table, write
 

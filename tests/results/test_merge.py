@@ -115,6 +115,15 @@ def test_other_settings_are_a_conflict_and_the_first_count(
     assert Store(tmp_path / "all" / "tiny").read_manifest()["changes"] == ["kernel.percentile=5.0"]
 
 
+def test_a_run_of_tables_beside_others_is_named(
+    whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    both = Path(shutil.copytree(whole, tmp_path / "both"))
+    shutil.copytree(both / "tiny", both / "tables", ignore=shutil.ignore_patterns("cells"))
+    assert main(["merge", str(both), f"into={tmp_path / 'all'}"]) == 0
+    assert f"{both / 'tables'}: not merged, because it has only tables; merge it into" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("into", ["all", "all.csv", "all.zip"])
 def test_empty_shards_are_skipped(
     whole: Path, config: RunConfig, tmp_path: Path, into: str, capsys: pytest.CaptureFixture[str]

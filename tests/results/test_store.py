@@ -30,7 +30,7 @@ from klr_bench.report.load import load_results, read_results
 from klr_bench.results import store as store_module
 from klr_bench.results.record import COLUMNS, SCHEMA_VERSION, TRACE_COLUMNS, CellFile, Record, parse_cell
 from klr_bench.results.store import Store, Summary
-from klr_bench.results.variants import Variant, method_name, read_variant
+from klr_bench.results.variants import Variant, method_name, method_of, read_variant
 from tests.conftest import needs_proc
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -124,6 +124,14 @@ def test_equal_variants_with_different_spellings_stay_as_they_are(tmp_path: Path
     Store(tmp_path).rebuild()
     texts = {row["key"]: row["variant"] for row in rows(Store(tmp_path))}
     assert texts == {f"k{number}": json.dumps(variant) for number, variant in enumerate(variants)}
+
+
+@pytest.mark.parametrize("dataset", ["magic", "sales on web-1a2b3c", "on on", "{} on x"])
+@pytest.mark.parametrize("variant", [{}, {"G": 1}, {"loss": "a on b"}, {"loss": "} on {"}])
+def test_a_name_of_a_method_is_parsed(dataset: str, variant: dict[str, Any]) -> None:
+    assert method_of(method_name(dataset, "nc", json.dumps(variant))) == (dataset, "nc", Variant(variant))
+    for other in ("nc", "nc on", '{"G": 1} on magic', 'nc {"G" on magic', "nc " + "[" * 100_000, "nc {" * 9):
+        assert isinstance(method_of(other), str)
 
 
 @pytest.mark.parametrize("spelling", ["1", "1.0"])

@@ -22,7 +22,7 @@ from klr_bench import runner
 from klr_bench.config.changes import recorded
 from klr_bench.config.models import DataConfig, KernelConfig, ParallelConfig, RunConfig, SelectionConfig, TraceConfig
 from klr_bench.datasets.splits import fold_rows
-from klr_bench.errors import KlrBenchError
+from klr_bench.errors import KlrBenchError, exception_message
 from klr_bench.files import read_checked_json, regular, write_checked_json
 from klr_bench.instantiate import build
 from klr_bench.report.load import read_results
@@ -694,3 +694,11 @@ def test_the_last_cells_may_use_spare_cores(config):
     run(altered(last, parallel=ParallelConfig(backend="joblib", spare_threads=True)))
     assert table(config).cpu[0].endswith("2 threads")
     assert manifest_of(config)["machine"]["threads_per_worker"] == "1, and more for the last cells"
+
+
+def test_an_exception_without_a_message_has_a_class() -> None:
+    class Broken(Exception):
+        def __str__(self) -> str:
+            raise AttributeError
+
+    assert exception_message(Broken()).startswith("Broken: (without a message)")

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from klr_bench.datasets.class_labels import Labels, encode_targets, first_ten, is_missing_label, whole_numbers
-from klr_bench.datasets.column import LEAVE_OUT, Column
+from klr_bench.datasets.column import LEAVE_OUT, TEXT, Column
 from klr_bench.datasets.column_kinds import Request, choose_column, describe_cell, requested_kinds
 from klr_bench.datasets.column_notes import describe, unseen_values
 from klr_bench.datasets.columns import ColumnProfile
@@ -264,7 +264,8 @@ def _columns(
     names = {place: name or f"column {place + 1}" for place, name in enumerate(header) if place != layout.label}
     kinds = requested_kinds(path, names, requested) | ({} if by is None else {by: LEAVE_OUT})
     declared = declared_types(path)
-    profiles = {place: ColumnProfile(decimal=decimal, declared=declared.get(name, "")) for place, name in names.items()}
+    types = {place: declared.get(name, "") if kinds.get(place) in (None, TEXT) else "" for place, name in names.items()}
+    profiles = {place: ColumnProfile(decimal=decimal, declared=declared) for place, declared in types.items()}
     for rows in text_rows(path, layout):
         if labeled := [(line, row) for line, row in rows if not is_missing_label(row[layout.label])]:
             lines, fields = zip(*labeled, strict=True)

@@ -132,9 +132,8 @@ class KLR(Classifier):
 
     The kernel is rbf, p = 2, or laplacian, p = 1, which suits classes that depend on single features; validation
     chooses it unless `max_support` is given, for which it is rbf.  Values that deviate from the median of their feature
-    by more than ten typical deviations, and by more than 95 % of the values do, are moved to that limit, so that
-    outliers have no effect; the typical deviation is the median of abs(x - median) over the values that differ from the
-    median.  The features are divided by their
+    by more than ten typical deviations are moved to that limit, so that outliers have no effect; the typical deviation
+    is the median of abs(x - median) over the values that differ from the median.  The features are divided by their
     standard deviations s and multiplied by weights w, which are learned; constant features have the weight 0.  The
     weights of a round are those of the last one, times the square root of the root mean squared derivative of f along
     each feature.  The rounds end when two in turn do not improve on the best one.  With several folds, they end with

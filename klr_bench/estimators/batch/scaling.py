@@ -13,8 +13,6 @@ from klr_bench.estimators.core.rows import ROUNDING, in_layout, weighted_sample
 
 LIMIT = 10.0
 """Distance of the limits of a feature from its median, in typical deviations."""
-WITHIN = 0.95
-"""Least share of the values, apart from the median, that are within the limits."""
 SPREAD_ROWS = 5000
 """Number of rows, a `weighted_sample`, from which medians and typical deviations are computed."""
 
@@ -24,9 +22,8 @@ class Scaling:
     """Limits, origin and standard deviations of d features, computed from training rows.
 
     A feature is limited to `LIMIT` typical deviations from its median.  The typical deviation is the median distance
-    from the median, over the values that differ from the median, but so large that WITHIN of them are within the
-    limits: many values are no outliers.  A feature counts as constant if its standard deviation is too small for
-    float64.
+    from the median, over the values that differ from the median.  A feature counts as constant if its standard
+    deviation is too small for float64.
     """
 
     columns: np.ndarray
@@ -94,17 +91,16 @@ def _medians_and_spreads(X, weights):
         counts = np.append(counts, zeros)
     else:
         values, columns, counts = X.astype(np.float64).ravel(), np.tile(np.arange(d), n), np.repeat(weights, d)
-    median = _quantiles(values, columns, counts, d, 0.5)
+    median = _medians(values, columns, counts, d)
     distances, sizes = np.abs(values - median[columns]), np.maximum(np.abs(values), np.abs(median[columns]))
     differ = (distances > ROUNDING * sizes) & (counts > 0)
-    differing = distances[differ], columns[differ], counts[differ], d
-    return median, np.maximum(_quantiles(*differing, 0.5), _quantiles(*differing, WITHIN) / LIMIT)
+    return median, _medians(distances[differ], columns[differ], counts[differ], d)
 
 
-def _quantiles(values, groups, weights, n_groups, share):
-    """Return the weighted quantile of the values in each group, or 0 for a group without values."""
+def _medians(values, groups, weights, n_groups):
+    """Return the weighted median of the values in each group, or 0 for a group without values."""
     order, totals = np.lexsort((values, groups)), np.bincount(groups, weights, n_groups)
     below, ends = np.cumsum(weights[order]), np.cumsum(totals)
-    reached = ends - totals * (1 - share) - 1e-12 * ends[-1]  # a tie by rounding counts as reached
-    places = np.minimum(np.searchsorted(below, reached), max(len(values) - 1, 0))
+    halves = ends - totals / 2 - 1e-12 * ends[-1]  # a tie by rounding counts as reached
+    places = np.minimum(np.searchsorted(below, halves), max(len(values) - 1, 0))
     return np.where(totals > 0, values[order][places], 0.0) if len(values) else np.zeros(n_groups)

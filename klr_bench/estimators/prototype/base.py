@@ -239,4 +239,4 @@ class PrototypeClassifier(Classifier):
                 break
             last = objective
         self._publish(best[1])
-        return self.converged_ or until_end
+        return self.converged_ or until_end or self.tol == 0

@@ -10,7 +10,6 @@ from klr_bench.config.locations import folders
 from klr_bench.errors import fail
 from klr_bench.report import conclusions
 from klr_bench.report.labels import join_names, pluralize
-from klr_bench.report.load import was_run
 from klr_bench.report.page.content import Card, Part, experiment_part, paper_part, thumbnail, word
 from klr_bench.report.page.html import SHARED, asset, fragment, layout
 from klr_bench.report.paper_pages import all_papers_page
@@ -19,6 +18,7 @@ from klr_bench.report.papers.reproduction import Reproduction
 from klr_bench.report.papers.scoreboard import verdict_counts
 from klr_bench.report.ranking import ranking_document
 from klr_bench.report.writing import write_changed
+from klr_bench.results.store import was_run
 
 TITLE = "Kernel logistic regression: published and measured numbers"
 ABOUT = (

@@ -11,7 +11,7 @@ from klr_bench.config.locations import folders
 from klr_bench.errors import error_context
 from klr_bench.metrics.labels import METRICS
 from klr_bench.report.labels import pluralize
-from klr_bench.report.load import Results, read_results, was_run
+from klr_bench.report.load import Results, read_results
 from klr_bench.report.manifest import Column, Manifest
 from klr_bench.report.measured import UNKNOWN as UNKNOWN_MACHINE
 from klr_bench.report.measured import Measured, conditions_of, measure
@@ -22,6 +22,7 @@ from klr_bench.report.papers.evidence import with_cause, with_evidence
 from klr_bench.report.papers.match import Match, Source, match
 from klr_bench.report.papers.model import BENCHMARK, Printed
 from klr_bench.report.papers.reading import check_numbers, find_papers, read_lines, read_paper
+from klr_bench.results.store import was_run
 
 UNKNOWN = "not known"
 COMMIT = 10

@@ -37,13 +37,12 @@ def rows(n=300, n_classes=2, seed=0):
     return X, np.digitize(score, np.quantile(score, np.linspace(0, 1, n_classes + 1)[1:-1]))
 
 
-@pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix])
-@pytest.mark.parametrize(("n", "step"), [(10_000, 2), (1000, 2), (1000, 3), (1000, 10)])
-def test_many_values_are_no_outliers(n, step, layout):
-    X = np.random.RandomState(0).standard_normal((n, 2))
-    X[1::step] += 50
-    low, high = Scaling.of(layout(X), None).limits
-    assert (np.clip(X, low, high) == X).mean(axis=0).min() > 0.94
+@pytest.mark.parametrize("step", [2, 3, 4, 5])
+def test_the_scaling_of_rows_that_take_turns_is_that_of_shuffled_rows(step):
+    random = np.random.RandomState(0)
+    X = random.standard_normal((10_000, 2)) * np.where(np.arange(10_000) % step, 1.0, 5.0)[:, None]
+    found, expected = (Scaling.of(rows, None).limits for rows in (X, random.permutation(X)))
+    np.testing.assert_allclose(found, expected, rtol=0.1)
 
 
 def test_few_support_vectors_of_equal_rows_have_finite_values():

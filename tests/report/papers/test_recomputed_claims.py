@@ -167,7 +167,8 @@ def bounds(
         sd, other = left.std(ddof=1), times * (right[0] if is_given else right.std(ddof=1))
         return sd / np.sqrt(ratio.isf(0.025)) - other, sd / np.sqrt(ratio.isf(0.975)) - other
     spreads = [x.std() if np.isfinite(x).all() and np.ptp(x) else 0.0 for x in (left, right)]
-    paired = isinstance(theirs, dict) and {*ours} == {*theirs} and left.size > 1 and np.isfinite([*left, *right]).all()
+    is_finite = np.isfinite([*left, *right]).all()  # no objective within 1 % takes infinitely long
+    paired = isinstance(theirs, dict) and {*ours} == {*theirs} and left.size > 1 and is_finite
     if paired and any(spreads):
         differences = np.array([ours[split] - times * theirs[split] for split in ours])
         if np.ptp(differences) == 0:
@@ -176,7 +177,7 @@ def bounds(
     if not isinstance(theirs, dict) and spreads[0]:
         of_constant = stats.ttest_1samp(left - times * theirs, 0).confidence_interval(0.95)
         return widened(of_constant, 1 + left.size * ratio)
-    if isinstance(theirs, dict) and not paired and min(left.size, right.size) > 1 and any(spreads):
+    if isinstance(theirs, dict) and not paired and is_finite and min(left.size, right.size) > 1 and any(spreads):
         if ratio:  # Welch's test with these variances
             sides = [(left, ratios[0]), (times * right, ratios[1])]
             parts = [x.var(ddof=1) * (1 / x.size + r) for x, r in sides]
