@@ -9,12 +9,12 @@ from pathlib import Path
 from paper_words import experiment_link, first_upper, html, html_table
 
 from klr_bench.report.labels import pluralize
-from klr_bench.report.load import was_run
 from klr_bench.report.page.html import VERDICTS
 from klr_bench.report.paper_remarks import selections
 from klr_bench.report.papers.claims import BY_OUTCOME, ClaimComparison, JudgedClaim
 from klr_bench.report.papers.model import BENCHMARK
 from klr_bench.report.papers.reproduction import Reproduction
+from klr_bench.results.store import was_run
 
 MAX_SHOWN = 6
 """Largest number of contradicting or undecided comparisons listed below a claim; the complete list can be opened."""

@@ -12,8 +12,8 @@ from paper_runs import makes
 from paper_words import experiment_link, first_upper, html, html_table, plain
 
 from klr_bench.config.locations import find, folders, names
-from klr_bench.report.load import was_run
 from klr_bench.report.papers.reproduction import Reproduction
+from klr_bench.results.store import was_run
 from klr_bench.yaml_file import read_yaml
 
 OTHER = "Experiments without a paper"

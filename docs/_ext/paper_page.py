@@ -15,7 +15,6 @@ from klr_bench.report import figures
 from klr_bench.report import paper_pages as pages
 from klr_bench.report.conclusions import on_claims, on_numbers
 from klr_bench.report.labels import pluralize
-from klr_bench.report.load import was_run
 from klr_bench.report.manifest import Manifest, read_manifest
 from klr_bench.report.paper_pages import draw_figures
 from klr_bench.report.paper_picture import NAME, TITLE, paper_picture
@@ -23,6 +22,7 @@ from klr_bench.report.papers.reading import experiments_of
 from klr_bench.report.papers.reproduction import Reproduction
 from klr_bench.report.papers.scoreboard import not_compared_sentence
 from klr_bench.report.papers.verdicts import MARKS, WEAK_MARK, Verdict
+from klr_bench.results.store import was_run
 
 EXAMPLES = [
     f'<span class="{verdict.name.lower()}">12.3{({Verdict.EXPLAINED: " [1]"} | MARKS).get(verdict, "")}</span> '

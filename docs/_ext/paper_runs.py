@@ -12,9 +12,10 @@ from paper_words import duration, experiment_link, html, html_table
 
 from klr_bench.config.locations import find, folders
 from klr_bench.report.labels import pluralize
-from klr_bench.report.load import read_results, was_run
+from klr_bench.report.load import read_results
 from klr_bench.report.papers.reading import experiments_of
 from klr_bench.report.papers.reproduction import Reproduction, source_of
+from klr_bench.results.store import was_run
 from klr_bench.results.variants import value_text
 from klr_bench.yaml_file import read_yaml
 
