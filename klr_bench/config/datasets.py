@@ -108,9 +108,10 @@ def with_own_file(stem: str, entry: DatasetEntry, data: DataConfig) -> DatasetEn
     """Return a copy of a data set, with the settings of the user's own file in `data` added."""
     if data.path is None:
         fail(f"dataset={stem}: expected data.path=<your LIBSVM or CSV file>, got none.")
-    if not isinstance(entry.split or {}, dict):
-        refuse(f"datasets.{stem}.split", "keys and values such as {test_size: 0.2}", entry.split)
-    if (entry.split or {}).get("stream"):
+    split = entry.split or {}
+    if not isinstance(split, dict):
+        refuse(f"datasets.{stem}.split", "keys and values such as {test_size: 0.2}", split)
+    if split.get("stream"):
         for key in ("test_path", "test_size", "columns", "coerce", "decimal", "group", "time"):
             if getattr(data, key) is not None:
                 fail(f"data.{key}={getattr(data, key)}: has no effect on a stream. Leave it out, or use dataset=file.")
@@ -137,7 +138,7 @@ def with_own_file(stem: str, entry: DatasetEntry, data: DataConfig) -> DatasetEn
         changes["split"] = {"test_size": data.test_size, "stratify": True}
     if data.group is not None or data.time is not None:
         column = {"group": data.group} if data.time is None else {"time": data.time}
-        changes["split"] = {**column, "test_size": data.test_size or (entry.split or {}).get("test_size") or TEST_SIZE}
+        changes["split"] = {**column, "test_size": data.test_size or split.get("test_size") or TEST_SIZE}
     if data.scale is not None:
         changes["scale"] = None if data.scale == "none" else data.scale
     return entry.model_copy(update=changes)

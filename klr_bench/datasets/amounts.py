@@ -23,7 +23,7 @@ MISSING = frozenset(
 )
 """Texts (in lower case) that denote a missing value: those of pandas, databases and spreadsheets, and further marks."""
 NO_TIME = "NaT"
-"""Mark of a missing date of pandas; NAT may be a name."""
+"""Mark of pandas for a missing date, which is case-sensitive, because NAT may be a name."""
 LONGEST_MARK = max(map(len, MISSING))
 _SYMBOL = r"[$¢£¥฿\u20a0-\u20c0]"
 _BEFORE = rf"(?:[A-Z]{{0,3}}{_SYMBOL}|[A-Z]{{3}}(?=\s)|Rs[.,]?|[Kk]r[.,]?(?=\s))"

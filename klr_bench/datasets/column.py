@@ -199,13 +199,10 @@ class Column:
         """Raise KlrBenchError if a feature is too large; `cell` describes the value in a row."""
         wrong = np.flatnonzero((np.abs(features) > LARGEST).any(axis=1))
         if len(wrong) and self.kind in (DATE, ORDERED):
-            expected = f"one of {', '.join(first_ten(self.values))} as in the column"
-            if self.kind == DATE:
-                order = (
-                    ", where day and month can be told apart" if self.day_first is None and YEAR in self.values else ""
-                )
-                expected = f"a date or a time as in the column{order}"
-            fail(f"{cell(wrong[0])} is not {expected}; correct it, or leave it empty.")
+            expected = "a date or a time" if self.kind == DATE else f"one of {', '.join(first_ten(self.values))}"
+            has_clear_days = self.kind == DATE and self.day_first is None and YEAR in self.values
+            order = ", where day and month can be told apart" if has_clear_days else ""
+            fail(f"{cell(wrong[0])} is not {expected} as in the column{order}; correct it, or leave it empty.")
         if len(wrong):
             fail(
                 f"{cell(wrong[0])} is not a number{with_unit(self.unit)} between -{LARGEST:g} and {LARGEST:g}; "

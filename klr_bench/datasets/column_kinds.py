@@ -160,9 +160,9 @@ def choose_column(
         many = counts is None or len(counts) > max(FEW_VALUES, n_present / 2)
         all_numbers = None not in profile.forms
         n_amounts = sum(n for form, n in profile.forms.items() if form)
-        is_unclear = profile.first_with_comma is not None and profile.commas in COMMA[1:]
-        if is_unclear and (all_numbers or (many and 2 * n_amounts >= n_present)):
-            refuse(*_unclear_comma(profile, setting(NUMBER)))
+        first = profile.first_with_comma
+        if first and profile.commas in COMMA[1:] and (all_numbers or (many and 2 * n_amounts >= n_present)):
+            refuse(first, _unclear_comma(profile, setting(NUMBER)))
         if all_numbers and 1 < len(units) <= MOST_UNITS:
             mixed = f"numbers with different units ({', '.join(repr(unit) if unit else 'none' for unit in units)})"
         if many:
@@ -201,16 +201,15 @@ def _date_column(column: Callable[..., Column], profile: ColumnProfile, *, is_fr
     return column(DATE, n_unreadable=n_unreadable, values=values, day_first=day_first if is_shown else None)
 
 
-def _unclear_comma(profile: ColumnProfile, as_number: str) -> tuple[tuple[int, str], str]:
-    """Return the first number with an unclear comma or point, and what is wrong with it."""
-    first = profile.first_with_comma or (0, "")
+def _unclear_comma(profile: ColumnProfile, as_number: str) -> str:
+    """Return what is wrong with a number that has an unclear comma or point."""
     if profile.decimal == ",":
-        return first, "has a point that does not separate thousands, although data.decimal is a comma; write 1.234,5"
+        return "has a point that does not separate thousands, although data.decimal is a comma; write 1.234,5"
     if profile.commas == "either":
         what = f"has an ambiguous comma; for thousands, set {as_number}; for decimals, set data.decimal=comma"
     else:
         what = "has a decimal comma or thousands separators as in 1.234,5; set data.decimal=comma"
-    return first, f"{what} (decimal=',' in Python)"
+    return f"{what} (decimal=',' in Python)"
 
 
 def _text_column(column: Callable[..., Column], counts: Counter[str], profile: ColumnProfile, why: str = "") -> Column:

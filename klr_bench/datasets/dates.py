@@ -104,7 +104,7 @@ def order_of(forms: Collection[str]) -> bool | None:
 
 
 def clear_moment(text: str) -> datetime | None:
-    """Return a date as `moment`, or None if it is not clear whether its day comes first."""
+    """Return what `moment` returns, or None if the day and the month cannot be told apart."""
     form = date_form(text)
     if form is None or form[0] == EITHER:
         return None

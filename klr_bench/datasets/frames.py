@@ -27,7 +27,7 @@ from klr_bench.datasets.workbook import declared_types
 from klr_bench.errors import sanitize
 
 NUMBERS = (int, float, Decimal, Fraction, np.integer, np.floating)
-"""Types of the numbers in a column of objects."""
+"""Types that count as numbers in a column of the dtype object."""
 
 
 @dataclass(frozen=True)

@@ -106,8 +106,8 @@ def layout_of(
     if names is not None and sample[0].strip().strip('"') in names:
         best = "\t"  # of a single column
     delimiter = declared[1].replace("\\t", "\t") if declared else best
-    without_header = not (train.header if train else True if names is None else names)
-    n_titles = _count_titles(raw, delimiter, with_blank=not without_header)
+    headerless = (train is not None and train.header is None) or (names is not None and not names)
+    n_titles = _count_titles(raw, delimiter, with_blank=not headerless)
     sample = [*filter(str.strip, raw[n_titles:])][:SAMPLE]
     try:
         first = tuple(next(fields_of(iter(sample), delimiter), (0, [""]))[1])
@@ -123,10 +123,10 @@ def layout_of(
             f"{path}: each row has one field more than the first line, as with the row names that R writes; leave them "
             "out with write.csv(row.names = FALSE), or correct the first line."
         )
-    is_header = (train and train.header == first) or is_parquet(path) or _is_header(first, below, label_column)
+    is_header = (train and train.header == first) or _is_header(first, below, label_column) or is_parquet(path)
     if names is not None:
         is_header = not set(names).isdisjoint(first)
-    if without_header:
+    if headerless:
         is_header = False
         if _are_names(first, below):
             fail(f"{path}: the first line is a header, but the training file has none; expected only rows. Remove it.")
@@ -235,7 +235,7 @@ def place_of(path: Path, column: str | int, header: tuple[str, ...] | None, n: i
 
 
 def _are_names(first: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
-    """Return True if a line of texts has one above numbers, some of which may be missing."""
+    """Return True if a line has only texts, and one of them is above a column of numbers."""
     if any(parse_number(field) is not None or is_missing_label(field) for field in first):
         return False
     present = [[field for field in column if not is_missing_label(field)] for column in zip(*below, strict=True)]

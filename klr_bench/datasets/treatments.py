@@ -28,7 +28,7 @@ MANY_FEATURES = 10
 """Number of features of a text column above which other treatments are tried."""
 N_FOLDS, N_CENTERS = 5, 200
 MANY_GROUPS = 100
-"""Number of groups above which each counts as one row."""
+"""With more groups than this, a group counts as one row when rows are divided into folds."""
 PENALTIES = (1.0, 30.0)
 """Values of C for logistic regression on the features of the kernel, of which the better one counts."""
 MOST_ITERATIONS = 200

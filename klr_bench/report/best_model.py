@@ -7,7 +7,7 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from klr_bench.config import locations as config_files
@@ -91,22 +91,23 @@ def best_model(manifest: Manifest, datasets: Sequence[MeasuredDataset]) -> list[
     seed = {"random_state": 0} if "random_state" in accepted else {}
     arguments = {key: entry for key, entry in (spec | accepted_values).items() if key != TARGET} | seed
     label = line_label(method)
-    sentence = f"{label} has the best {metrics[score].title.lower()}. This command fits it to all rows:"
+    sentence, named = f"{label} has the best {metrics[score].title.lower()}.", "it"
     if method not in best[in_table]:
+        named = label
         sentence = (
             f"{label} has the best {metrics[score].title.lower()}, by which settings are selected; the best "
-            f"{metrics[in_table].title.lower()} is that of {join_names([*map(line_label, best[in_table])])}. "
-            f"This command fits {label} to all rows:"
+            f"{metrics[in_table].title.lower()} is that of {join_names([*map(line_label, best[in_table])])}."
         )
-    python = Code(
-        "In Python, without the order of time:" if data.time else "The same in Python:",
-        "python",
-        _python(data, spec[TARGET], arguments),
-    )
+    python = _python(data, spec[TARGET], arguments)
+    without = ", without the order of time" if data.time else ""
     if not all(KEY.fullmatch(str(key)) for key in data.columns or {}):
-        sentence = sentence.replace("This command", "This code").removesuffix(":")
-        return [replace(python, sentence=sentence + (", without the order of time:" if data.time else ":"))]
-    return [Code(sentence, "sh", shlex.join(["klr-bench", "fit", *words, "output=model.skops"])), python]
+        return [Code(f"{sentence} This code fits {named} to all rows{without}:", "python", python)]
+    command = shlex.join(["klr-bench", "fit", *words, "output=model.skops"])
+    in_python = f"In Python{without}:" if without else "The same in Python:"
+    return [
+        Code(f"{sentence} This command fits {named} to all rows:", "sh", command),
+        Code(in_python, "python", python),
+    ]
 
 
 def _best(dataset: MeasuredDataset, metric: Metric) -> list[Method]:
@@ -163,7 +164,7 @@ def _python(data: DataConfig, target: str, arguments: Parameters) -> str:
     kinds |= {column(by): "'leave_out'"} if by else {}
     columns = f"columns={{{', '.join(f'{key}: {kind}' for key, kind in kinds.items())}}}"
     preparing = ", ".join([columns] * bool(kinds) + [f"{key}={value!r}" for key, value in options.items()])
-    groups = f", groups=table[{column(by)}]" if by and data.group else ""
+    groups = f", groups=table[{column(data.group)}]" if data.group else ""
     of_fit = groups if takes_groups(classifier_class(target)) else ""
     return "\n".join(
         [

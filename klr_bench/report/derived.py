@@ -70,7 +70,7 @@ def _gains(accuracy: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
 
 
 def with_smallest(objectives: pd.DataFrame, records: pd.DataFrame) -> pd.DataFrame:
-    """Return objectives with a column `smallest`, that of the same data set, repeat and lambda."""
+    """Add a column `smallest`: the least objective with the same data set, repeat and lambda."""
     lam = [str(params.get("lam")) for params in records["params"]]
     merged = objectives.merge(records[["key", "dataset", "repeat"]].assign(lam=lam), on="key")
     return merged.assign(smallest=merged.groupby(["dataset", "repeat", "lam"])["value"].transform("min"))

@@ -68,11 +68,11 @@ def _experiments(source: Path) -> list[tuple[str, Path]]:
     if (source / "cells").is_dir():
         return [(_experiment_name(source), source)]
     folders = [path.parent for path in sorted(source.glob("*/cells")) if path.is_dir()]
-    others = [folder for folder in (source, *sorted(source.glob("*/"))) if (folder / "manifest.yaml").is_file()]
-    for folder in (folder for folder in others if folder not in folders):
-        only_tables = "it has only tables; merge it into a .csv or .zip file"
-        why = only_tables if was_run(folder) else "no cell has been computed there"
-        warn(f"{folder}: not merged, because {why}.")
+    without_cells = [folder for folder in (source, *sorted(source.glob("*/"))) if folder not in folders]
+    others = [folder for folder in without_cells if (folder / "manifest.yaml").is_file()]
+    for folder in others:
+        tables = "it has only tables; merge it into a .csv or .zip file"
+        warn(f"{folder}: not merged, because {tables if was_run(folder) else 'no cell has been computed there'}.")
     if not folders and not others:
         fail(f"merge: {source}: expected a results folder or the folder of an experiment, but it has no cells.")
     return [(folder.name, folder) for folder in folders if _experiment_name(folder)]

@@ -209,7 +209,7 @@ def read_frame(
 
 
 def _unnamed(place: int, header: Sequence[str]) -> str:
-    """Return the name that pandas gives to a column without one."""
+    """Return the name that pandas gives to a column without a name."""
     name = f"Unnamed: {place}"
     return next(free for number in count() if (free := name + f".{number}" * (number > 0)) not in header)
 

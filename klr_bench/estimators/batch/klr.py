@@ -39,7 +39,7 @@ from klr_bench.estimators.core.parameters import (
 from klr_bench.estimators.core.rows import with_scaled_columns
 
 CENTERS_PER_ROOT, TIMED_ROWS, LEAST_CENTERS = 500, 100_000, 100
-"""With a time limit: centers per square root of the seconds left, rows from which on there are fewer, and minimum."""
+"""Used with a time limit: centers per square root of the seconds left, rows from which on fewer, and least number."""
 TOL = 1e-5
 """Relative distance of the objective from its minimum at which `NystroemKLR` ends."""
 PATIENCE = 2
