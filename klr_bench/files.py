@@ -194,8 +194,10 @@ def check_writable(path: Path) -> None:
 @contextmanager
 def _part(folder: Path, path: Path) -> Iterator[Path]:
     """Return the name of a hidden file, which the end of the block removes."""
-    part = folder / f".{path.name}.{os.getpid()}-{uuid4().hex}.part"
+    part = folder / f".{path.name[:50]}.{os.getpid()}-{uuid4().hex}.part"
     try:
+        with suppress(FileNotFoundError):
+            path.lstat()  # fails if the name is too long
         yield part
     except OSError as error:
         raise unwritable(path, error) from error

@@ -29,6 +29,7 @@ from klr_bench.files import read_regular, write_atomic
 from klr_bench.model_trust import (
     InflatedError,
     check_indices,
+    check_members,
     check_nodes,
     check_references,
     check_sizes,
@@ -239,11 +240,13 @@ class Inspected(NamedTuple):
 
 def _inspected(content: bytes) -> Inspected:
     """Inspect a model file.  Raises InflatedError if it unpacks to too much, and many others."""
+    most = min(LARGEST_MODEL, max(SMALLEST_BOMB, MOST_RATIO * len(content)))
     with zipfile.ZipFile(BytesIO(content)) as archive:
+        check_members(archive, most + LARGEST_JSON)
         about, schema = (_json(archive, name, len(content)) for name in (ABOUT, SCHEMA))
         check_references(schema)
         check_nodes(schema)
-        check_sizes(archive, schema, min(LARGEST_MODEL, max(SMALLEST_BOMB, MOST_RATIO * len(content))))
+        check_sizes(archive, schema, most)
     names = skops.io.get_untrusted_types(data=content)
     refused = untrusted(names, schema)
     text = f"the type{'s' * (len(refused) > 1)} {sanitize(', '.join(refused))}" if refused else ""

@@ -14,9 +14,11 @@ import math
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from copy import copy
+from io import BytesIO
 from itertools import chain
 from typing import Any
-from zipfile import ZipFile
+from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 
 import numpy as np
 import scipy.sparse as sp
@@ -130,6 +132,8 @@ def nodes(schema: Any) -> Iterator[dict[str, Any]]:
             waiting += value
 
 
+POOL_SIZE = 4
+"""Number of words of a seed in NumPy."""
 BIT_GENERATORS = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")
 """Bit generators of NumPy.  skops calls the attribute of numpy.random that a file names."""
 
@@ -154,15 +158,40 @@ def check_nodes(schema: Any) -> None:
             fault = "a partial call of something other than a function"
         elif loader == "RandomGeneratorNode":
             name = node["content"]["bit_generator"]["content"]["bit_generator"]["content"]
-            if json.loads(name) not in BIT_GENERATORS:
+            pool_size = node["content"]["seed_seq"]["content"]["pool_size"]["content"]  # in NumPy, takes its square
+            if json.loads(name) not in BIT_GENERATORS or json.loads(pool_size) != POOL_SIZE:
                 fault = "an unknown generator of random numbers"
         elif loader == "FunctionNode" and "content" in node:
             fault = "a function with two names"
-        elif loader in ("NdArrayNode", "TypeNode") and _name(node) == "numpy.void":
-            fault = "the type numpy.void"
+        elif loader in ("NdArrayNode", "TypeNode") and _name(node) in ("numpy.void", "numpy.bytes_"):
+            fault = f"the type {_name(node)}"  # called with a number, it takes as many bytes
+        elif (loader == "MaskedArrayNode" and not all(_is_array(part) for part in node["content"].values())) or (
+            loader == "NdArrayNode" and node["type"] == "json" and not _is_vector(node) and _has_files(node["content"])
+        ):
+            fault = "an array that copies its items"
         if fault:
             message = f"it contains {fault}"
             raise ValueError(message)
+
+
+def _is_array(node: Any) -> bool:
+    return bool(node["__loader__"] == "NdArrayNode")
+
+
+def _is_vector(node: Any) -> bool:
+    return node["shape"]["__loader__"] == "TupleNode" and len(node["shape"]["content"]) == 1
+
+
+def _has_files(items: Any) -> bool:
+    """Return True if items of an array, or of lists in it, are arrays in files."""
+    waiting = [*items]
+    while waiting:
+        item = waiting.pop()
+        if "file" in item or item["__loader__"] == "MaskedArrayNode":
+            return True
+        if item["__loader__"] in ("ListNode", "TupleNode", "NdArrayNode"):
+            waiting += item["content"]
+    return False
 
 
 def _name(node: Any) -> str:
@@ -241,10 +270,30 @@ def check_references(schema: Any) -> None:
     hashed(schema)
 
 
+def check_members(archive: ZipFile, most: int) -> None:
+    """Raise InflatedError if the members of an archive exceed `most` bytes.
+
+    Raises ValueError if a member is larger than the archive says, or if its compression is none of those that unpack
+    in pieces.
+    """
+    _check_total(sum(member.file_size for member in archive.infolist()), most)
+    for member in archive.infolist():
+        if member.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
+            message = f"{member.filename} has an unknown compression"
+            raise ValueError(message)
+        longer = copy(member)
+        longer.file_size += 1
+        with archive.open(longer) as content:
+            if sum(map(len, iter(lambda: content.read(1 << 16), b""))) > member.file_size:  # noqa: B023
+                message = f"{member.filename} is larger than the archive says"
+                raise ValueError(message)
+
+
 def check_sizes(archive: ZipFile, schema: Any, most: int) -> None:
     """Raise InflatedError if the arrays in the schema of a model file exceed `most` bytes.
 
-    An array has the size that its header declares, and counts once for each object that refers to it.
+    An array has the size that its header declares, and counts once for each object that refers to it.  Raises
+    ValueError for a number that is an array, because its type would be called with the array.
     """
     total, counted = 0, set[tuple[str, ...]]()
     for node in nodes(schema):
@@ -254,22 +303,36 @@ def check_sizes(archive: ZipFile, schema: Any, most: int) -> None:
         counted.add((name, object_id, loader))
         if name and loader == "SparseMatrixNode":
             with archive.open(name) as member, ZipFile(member) as arrays:
-                total += sum(_size(arrays, part.filename) for part in arrays.infolist())
+                check_members(arrays, most)
+                total += sum(_shape_and_size(arrays, part.filename)[1] for part in arrays.infolist())
         elif name:
-            total += _size(archive, name)
-        if total > most:
-            message = f"its arrays have more than {most:,} bytes"
-            raise InflatedError(message)
+            shape, size = _shape_and_size(archive, name)
+            total += size
+            if shape and loader == "NdArrayNode" and _name(node) != "numpy.ndarray":
+                message = "it contains a number with several values"
+                raise ValueError(message)
+        _check_total(total, most)
 
 
-def _size(archive: ZipFile, name: str) -> int:
-    """Return the size of a member or, if it is larger, that of the array in it."""
-    declared = 0
+def _check_total(size: int, most: int) -> None:
+    if size > most:
+        message = f"its arrays have more than {most:,} bytes"
+        raise InflatedError(message)
+
+
+def _shape_and_size(archive: ZipFile, name: str) -> tuple[tuple[int, ...], int]:
+    """Return the shape of the array in a member, and the size of the member or, if it is larger, of the array."""
+    shape, declared = (), 0
     with archive.open(name) as member, suppress(ValueError):
-        read_header = {1: format.read_array_header_1_0, 2: format.read_array_header_2_0}[format.read_magic(member)[0]]
-        shape, _, dtype = read_header(member)
+        start = BytesIO(member.read(LONGEST_HEADER))
+        read_header = {1: format.read_array_header_1_0, 2: format.read_array_header_2_0}[format.read_magic(start)[0]]
+        shape, _, dtype = read_header(start)
         declared = math.prod(shape) * dtype.itemsize
-    return max(archive.getinfo(name).file_size, declared)
+    return shape, max(archive.getinfo(name).file_size, declared)
+
+
+LONGEST_HEADER = 20_000
+"""Largest number of bytes of the header of an array; NumPy reads at most 10,000."""
 
 
 def check_indices(model: Any) -> None:

@@ -22,7 +22,8 @@ LARGE = 1_000_000
 DEEPEST = 50
 """Maximum nesting depth of lists and mappings."""
 LARGEST_WHOLE = 10**300
-EXPONENT = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+\Z")
+FLOAT = "tag:yaml.org,2002:float"
+EXPONENT, EXPONENT_STARTS = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+\Z"), list("-+.0123456789")
 
 
 def read_yaml(path: Path, most: int = SMALL) -> Any:
@@ -80,6 +81,17 @@ def _refuse(event: Any, expected: str, got: str) -> NoReturn:
     fail(f"line {event.start_mark.line + 1}: expected {expected}, got {got}.")
 
 
+def dump_yaml(content: Any) -> str:
+    """Return YAML that `read_yaml` reads as the same content: 1e-3 and 12e45 are quoted if they are texts."""
+    import yaml
+
+    class Dumper(yaml.SafeDumper):
+        pass
+
+    Dumper.add_implicit_resolver(FLOAT, EXPONENT, EXPONENT_STARTS)
+    return yaml.dump(content, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=110)
+
+
 @cache
 def _loader() -> Any:
     """Return a YAML loader class that rejects duplicate keys and integers above 10^300."""
@@ -111,5 +123,5 @@ def _loader() -> Any:
         first: [entry for entry in entries if not entry[0].endswith(":timestamp")]
         for first, entries in Loader.yaml_implicit_resolvers.items()
     }
-    Loader.add_implicit_resolver("tag:yaml.org,2002:float", EXPONENT, list("-+.0123456789"))
+    Loader.add_implicit_resolver(FLOAT, EXPONENT, EXPONENT_STARTS)
     return Loader

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tracemalloc
 import zipfile
+import zlib
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -251,6 +252,50 @@ def with_many_references(members: dict[str, bytes]) -> None:
     add_node(members, *[node | {"file": "again.npy"}] * 1000)
 
 
+def with_a_header_of_blanks(members: dict[str, bytes]) -> None:
+    n = 60_000_000
+    members[array_of(members)] = b"\x93NUMPY\x02\x00" + n.to_bytes(4, "little") + b" " * n
+
+
+def array_node(members: dict[str, bytes], array: Any, kind: str = "ndarray") -> dict[str, Any]:
+    """Add an array to the members, and return the description of an object of a type of NumPy with this content."""
+    name, content = f"{len(members)}.npy", io.BytesIO()
+    np.save(content, array)
+    members[name] = content.getvalue()
+    node = {"__class__": kind, "__module__": "numpy", "__loader__": "NdArrayNode", "type": "numpy"}
+    return node | {"file": name, "__id__": len(members)}
+
+
+def with_copies_in_an_array(members: dict[str, bytes]) -> None:
+    content = [array_node(members, np.zeros(100_000, np.uint8))] * 1000
+    shape = node_of("tuple", "TupleNode", [json_node(1000), json_node(100_000)])
+    add_node(members, node_of("ndarray", "NdArrayNode", content, "numpy", type="json", shape=shape))
+
+
+def with_copies_in_a_masked_array(members: dict[str, bytes]) -> None:
+    content = {"data": node_of("list", "ListNode", [array_node(members, np.zeros(100_000, np.uint8))] * 1000)}
+    content["mask"] = array_node(members, np.False_, "bool")
+    add_node(members, node_of("MaskedArray", "MaskedArrayNode", content, "numpy.ma"))
+
+
+def with_an_array_as_a_number(members: dict[str, bytes]) -> None:
+    add_node(members, array_node(members, np.zeros(1_000_000, np.uint8), "clongdouble"))
+
+
+def with_many_bytes(members: dict[str, bytes]) -> None:
+    add_node(members, array_node(members, np.array(10**9), "bytes_"))
+
+
+def with_a_large_pool(members: dict[str, bytes]) -> None:
+    seeds = {"entropy": 1, "spawn_key": [], "pool_size": 10**9, "n_children_spawned": 0}
+    state = np.random.default_rng(0).bit_generator.state
+    content = {
+        "bit_generator": dict_node({"bit_generator": json_node("PCG64"), "state": json_node(state["state"])}),
+        "seed_seq": dict_node({name: json_node(value) for name, value in seeds.items()}),
+    }
+    add_node(members, node_of("Generator", "RandomGeneratorNode", content, "numpy.random._generator"))
+
+
 def add_node(members: dict[str, bytes], *nodes: Any) -> None:
     """Add objects to the attributes of the model."""
     schema = json.loads(members[SCHEMA])
@@ -273,6 +318,12 @@ BOMBS = {
     "a long header": (with_long_header, "its arrays have more than"),
     "zeros in a sparse matrix": (with_zeros_in_a_sparse_matrix, "its arrays have more than"),
     "many references": (with_many_references, "its arrays have more than"),
+    "a header of blanks": (with_a_header_of_blanks, "the model cannot be loaded|its arrays have more than"),
+    "copies in an array": (with_copies_in_an_array, "an array that copies its items"),
+    "copies in a masked array": (with_copies_in_a_masked_array, "an array that copies its items"),
+    "an array as a number": (with_an_array_as_a_number, "a number with several values"),
+    "many bytes": (with_many_bytes, r"the type numpy\.bytes_"),
+    "a large pool": (with_a_large_pool, "an unknown generator of random numbers"),
 }
 
 
@@ -286,6 +337,29 @@ def test_a_file_that_unpacks_to_far_more_than_its_size_is_refused(stored: Path, 
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 10 * stored.stat().st_size + 30e6
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA, zipfile.ZIP_DEFLATED])
+@pytest.mark.parametrize("is_array", [False, True])
+def test_a_member_that_is_larger_than_it_says_is_refused(stored: Path, method: int, *, is_array: bool) -> None:
+    with zipfile.ZipFile(stored) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    name = array_of(members) if is_array else ABOUT
+    start, large = members[name], members[name] + b" " * 100_000_000
+    with zipfile.ZipFile(stored, "w", zipfile.ZIP_DEFLATED) as archive:
+        for other in members:
+            archive.writestr(other, large if other == name else members[other], method if other == name else None)
+    content = stored.read_bytes()
+    for number, claimed in ((len(large), len(start)), (zlib.crc32(large), zlib.crc32(start))):
+        content = content.replace(number.to_bytes(4, "little"), claimed.to_bytes(4, "little"))
+    del large
+    stored.write_bytes(content)
+    tracemalloc.start()
+    with pytest.raises(KlrBenchError, match=r"an unknown compression|is larger than the archive says|Bad CRC-32"):
+        load_model(stored)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 30e6
 
 
 def test_a_reference_in_place_of_a_description_is_refused(stored: Path) -> None:

@@ -69,7 +69,7 @@ def _reason(judged: JudgedClaim) -> str:
         text += f" Not run: {', '.join(judged.missing)}."
     if judged.n_incomparable:
         omitted = pluralize(judged.n_incomparable, "comparison")
-        text += f" Omitted: {omitted} of times from different machines or a busy machine."
+        text += f" Omitted: {omitted} of times from different machines or a busy machine, or with a method that failed."
     return escape(text)
 
 

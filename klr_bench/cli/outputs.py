@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 COMPRESSED = (".gz", ".bz2", ".xz", ".zip", ".zst")
 """Endings of names of compressed files; pandas compresses and reads a table by them."""
 TABLES = ("", ".csv", ".txt")
-OTHER_MODELS = (".joblib", ".onnx", ".pickle", ".pkl", *COMPRESSED)
 FILES = (
     *(".csv", ".feather", ".html", ".json", ".md", ".parquet", ".pdf", ".png", ".svg", ".tar", ".tex", ".tgz", ".tsv"),
     *(".txt", ".xls", ".xlsx", *COMPRESSED),
 )
-"""Endings of names of files, by which nobody means a folder."""
+"""Endings of names of files, by which nobody means a folder or a model file."""
+OTHER_MODELS = (".joblib", ".onnx", ".pickle", ".pkl", *FILES)
 
 
 def check_table(output: Path) -> None:

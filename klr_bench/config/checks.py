@@ -15,12 +15,16 @@ from klr_bench.errors import error_context, fail
 from klr_bench.instantiate import Parameters
 from klr_bench.metrics.labels import METRICS, SCORES, metric_files
 from klr_bench.parsing import check_choice, refuse
+from klr_bench.results.record import RESERVED
 
 
-def check_run(run: RunConfig, sweep: Mapping[str, Parameters], searched: Sequence[Path]) -> None:
+def check_run(
+    run: RunConfig, sweep: Mapping[str, Parameters], overrides: set[str], searched: Sequence[Path]
+) -> None:
     """Raise KlrBenchError if settings of a run are unknown or contradict each other.
 
-    `sweep` is that of the experiment, which also has algorithms that are not selected.
+    `sweep` is that of the experiment, which also has algorithms that are not selected.  `overrides` are the names of
+    the settings on the command line.
     """
     kernel, selection, user_metrics = run.kernel, run.selection, metric_files(searched)
     schedulers = [key for key in ("address", "scheduler_file", "jobqueue") if getattr(run.parallel, key)]
@@ -30,15 +34,17 @@ def check_run(run: RunConfig, sweep: Mapping[str, Parameters], searched: Sequenc
     if selection.max_examples is not None and selection.max_examples < 2 * selection.folds:
         refuse("selection.max_examples", "at least two per fold, or null", selection.max_examples)
     check_choice("selection.score", selection.score, [*SCORES, *user_metrics])
-    for metric in run.metrics or ():
+    for metric in (selection.score, *(run.metrics or ())):
         check_choice("metrics", metric, [*METRICS, *user_metrics])
+        if metric in user_metrics and metric in RESERVED:
+            fail(f"{user_metrics[metric]}: {metric} is a metric or column of klr-bench. Rename yours.")
         if metric in METRICS and METRICS[metric].compares and metric not in run.against:
             expected = f"against.{metric} to name the baseline method, by {{algorithm: NAME}} or {{PARAMETER: VALUE}}"
             fail(f"metrics: {metric}: expected {expected}, got none.")
     if kernel.kernel == "rbf" and kernel.gamma is not None and kernel.percentile is not None:
         both = f"kernel.gamma={kernel.gamma:g} and kernel.percentile={kernel.percentile:g} are both given"
         fail(f"{both}. To use gamma, add kernel.percentile=null.")
-    _check_left_out(run, sweep, searched)
+    _check_left_out(run, sweep, overrides, searched)
     for stem, dataset in {} if run.selection.nested else run.datasets.items():
         if not isinstance(dataset.split, Folds):
             fail(f"selection.nested=false: expected folds for {stem}, got none. Set datasets.{stem}.split.folds.")
@@ -46,15 +52,18 @@ def check_run(run: RunConfig, sweep: Mapping[str, Parameters], searched: Sequenc
     _check_streams(run)
 
 
-def _check_left_out(run: RunConfig, sweep: Mapping[str, Parameters], searched: Sequence[Path]) -> None:
+def _check_left_out(
+    run: RunConfig, sweep: Mapping[str, Parameters], overrides: set[str], searched: Sequence[Path]
+) -> None:
     for dataset, algorithms in run.left_out.items():
         check_choice("left_out", dataset, config_files.names("dataset", searched))
         for stem, lists in algorithms.items():
             check_choice(f"left_out.{dataset}", stem, config_files.names("algorithm", searched))
             for name, values in lists.items():
-                swept = sweep.get(stem, {}).get(name, values)
-                for value in values:
-                    check_choice(f"left_out.{dataset}.{stem}.{name}", str(value), [*map(str, swept)])
+                swept = {**sweep.get(stem, {}), **run.sweep.get(stem, {})}.get(name)
+                if isinstance(swept, list) and overrides.isdisjoint((f"sweep.{stem}.{name}", name)):
+                    for value in values:
+                        check_choice(f"left_out.{dataset}.{stem}.{name}", value, swept)
 
 
 def _check_against(run: RunConfig, sweep: Mapping[str, Parameters], searched: Sequence[Path]) -> None:
@@ -115,7 +124,7 @@ NEUTRAL = {"experiment", "name", "title", "seed", "repeats", "shard", "force", "
 """Command-line keys that do not disable any key of an experiment file."""
 
 
-def check_unused_keys(config: RunConfig, overrides: Collection[str], searched: Sequence[Path]) -> None:
+def check_unused_keys(config: RunConfig, overrides: set[str], searched: Sequence[Path]) -> None:
     """Raise KlrBenchError if a key has a value but no effect in this run.
 
     `overrides` are the keys of the command line.  If they do not change the experiment's algorithms, kernel and so on,

@@ -78,7 +78,10 @@ def _check_combination(dataset: DatasetEntry, source: SourceConfig, split: Split
         (("only", "derive"), is_stream, "on a stream, which is read row by row"),
         (("only", "derive", "parts"), has_column, "with a split by a column"),
         (("source.test_path",), has_column and source.test_path is not None, "with a split by a column"),
-        (("source.columns",), is_stream and source.columns is not None, "on a stream, which is read row by row"),
+        *(
+            ((f"source.{key}",), is_stream and getattr(source, key) is not None, "on a stream, which is read row by row")
+            for key in ("columns", "coerce", "decimal", "test_path")
+        ),
     ]
     for keys, applies, reason in rules:
         for key in keys:

@@ -77,7 +77,7 @@ def resolve_run(plain: Plain, overrides: set[str], searched: Sequence[Path]) -> 
     sweep = resolve_references(entry.sweep, Path(entry.results_dir), datasets)
     swept = resolve_sweep(sweep, algorithms, overrides, searched)
     config = RunConfig(**dict(entry) | {"algorithms": algorithms, "datasets": datasets, "sweep": swept})
-    check_run(config, entry.sweep, searched)
+    check_run(config, entry.sweep, overrides, searched)
     check_unused_keys(config, overrides, searched)
     return config
 

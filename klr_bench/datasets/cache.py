@@ -18,7 +18,7 @@ from klr_bench.files import open_regular, read_checked_json, write_checked_json
 
 # A progress callback receives the bytes processed, the total bytes (None if unknown) and a description of the step.
 Progress = Callable[[int, "int | None", str], None]
-State = tuple[int, int, int]
+State = tuple[int, ...]
 T = TypeVar("T")
 
 MOST_FILES = 1 << 16
@@ -103,13 +103,13 @@ def content_sha256(path: Path, state: State) -> str:
 
 
 def state_of(path: Path) -> State:
-    """Return the size, modification time and change time of a file.  Raises OSError.
+    """Return the size, modification time, change time and place on the disk of a file.  Raises OSError.
 
     Programs such as rsync and cp -p set the modification time of the files that they write, but no program can set the
     change time.
     """
     state = path.stat()
-    return state.st_size, state.st_mtime_ns, state.st_ctime_ns
+    return state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_dev, state.st_ino
 
 
 def stamped_sha256(path: Path, *, recompute: bool = False) -> str | None:

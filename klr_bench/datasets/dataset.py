@@ -102,9 +102,12 @@ def load(
             if config.derive:
                 with _call_errors(f"{name}: derive", config.derive):
                     arrays = generate(config.derive, f"{name}: derive.", arrays=arrays)
+                _check_values(f"{name}: derive", arrays.X)
             return arrays
 
         arrays = load_or_parse(parsed_folder(key, cache), full_name, sha256s, parse, progress or ignore_progress)
+    if dataset_hash(name, config) != key:
+        fail(f"{full_name}: its file changed while it was being read; run the same command again.")
     n, declared, n_train = len(arrays.y), config.declared_rows(), arrays.n_train_official
     if declared not in {None, n}:
         fail(f"{name}: expected n_samples={declared} as declared, got {n} rows; correct configs/dataset/{name}.yaml.")
@@ -280,12 +283,16 @@ def _generated(name: str, config: DatasetConfig) -> Arrays:
             f"{name}: expected {declared[0]} rows and {declared[1]} features as declared, and one label per row; "
             f"got {X.shape[0]} rows, {X.shape[1]} features and {len(targets)} labels."
         )
-    if not (np.abs(X.data if sp.issparse(X) else X) <= LARGEST).all():
-        fail(f"{name}: the generator returned values that are not between -{LARGEST:g} and {LARGEST:g}; correct it.")
+    _check_values(f"{name}: the generator", X)
     labels = Labels()
     codes = np.array([labels.code(str(target)) for target in targets], dtype=np.int64)
     y, classes = encode_targets(codes, labels, name, positive=config.positive, multiclass=config.multiclass)
     return Arrays(X, y, classes, relevant=relevant[0] if relevant else None)
+
+
+def _check_values(name: str, X: Any) -> None:
+    if not (np.abs(X.data if sp.issparse(X) else X) <= LARGEST).all():
+        fail(f"{name} returned values that are not between -{LARGEST:g} and {LARGEST:g}; correct it.")
 
 
 @contextmanager

@@ -94,11 +94,9 @@ class Frame:
         Raises ValueError for values that are neither numbers, texts, truth values nor dates.
         """
         values = _values(self.columns[name], self.lines, f"{self.source}: column {name!r}")
-        return (
-            values
-            if self.has_names and self.path is None
-            else Values(values.of, declared_types(self.path).get(name, ""))
-        )
+        if self.path is not None:
+            return Values(values.of, declared_types(self.path, [name]).get(name, ""))
+        return values if self.has_names or values.declared == CATEGORY else Values(values.of)
 
 
 def frame_of(X: Any) -> Frame:

@@ -32,7 +32,7 @@ from klr_bench.datasets.cache import (
 )
 from klr_bench.datasets.compression import SUFFIXES, is_compressed
 from klr_bench.datasets.download import N_DIGITS, UNKNOWN, cached_path, copy_path, fetch_from, files, is_url, locations
-from klr_bench.errors import KlrBenchError
+from klr_bench.errors import KlrBenchError, fail
 from klr_bench.files import expanded, no_file, read_checked_json, unreadable, write_checked_json
 from klr_bench.results.keys import content_hash
 
@@ -178,8 +178,9 @@ class UndeclaredFile:
         place = self._local_place()
         sources, before = ({place: [place]}, self._local(place).stored) if place else (self._sources(), None)
         place, path = fetch_from(sources, self.entry, self.plain, self.mirror, progress)
-        is_unchanged = before is not None and before == self._local(place).stored
-        return Content(place, before if is_unchanged else None, stamped_sha256(path))
+        if before is not None and before != self._local(place).stored:
+            fail(f"{place} changed while it was being copied; run the same command again.")
+        return Content(place, before, stamped_sha256(path))
 
     def _last(self, place: str) -> Content | None:
         return _read_note(self._note_path(place))

@@ -30,6 +30,7 @@ SAMPLE = 20
 """Number of lines from which the delimiter is detected."""
 MOST_TITLES = 10
 """Maximum number of lines above a table that are left out."""
+QUOTE_ENDS = {"opening": re.compile(r'\s"[^"]*\Z'), "closing": re.compile(r'\A[^"]*"\s')}
 YEAR = re.compile(r"(1[89]|2[01])\d\d")
 SET_LABEL = "data.label= (label_column= of stream)"
 SET_FEATURES = "data.n_features= (n_features= of stream)"
@@ -123,16 +124,18 @@ def layout_of(
             f"{path}: each row has one field more than the first line, as with the row names that R writes; leave them "
             "out with write.csv(row.names = FALSE), or correct the first line."
         )
+    is_named = headerless and is_parquet(path)
     is_header = (train and train.header == first) or _is_header(first, below, label_column) or is_parquet(path)
     if names is not None:
         is_header = not set(names).isdisjoint(first)
     if headerless:
         is_header = False
-        if _are_names(first, below):
+        if not is_named and _are_names(first, below):
             fail(f"{path}: the first line is a header, but the training file has none; expected only rows. Remove it.")
     header = first if is_header else None
     label = place_of(path, -1 if label_column is None else label_column, header, len(first), "data.label")
-    layout = Layout(delimiter, header, len(first), label, encoding, (declared is not None) + n_titles, n_titles)
+    n_skipped = (declared is not None) + n_titles + is_named
+    layout = Layout(delimiter, header, len(first), label, encoding, n_skipped, n_titles)
     if not unnamed:
         layout.check_names(path)
     if train and (layout.n_columns, layout.label) != (train.n_columns, train.label):
@@ -180,9 +183,10 @@ def _consistency(sample: list[str], delimiter: str) -> tuple[bool, bool, bool, f
 
 
 def _is_torn(row: Sequence[str]) -> bool:
-    """Return True if a bracket is opened in one field of a row and closed in another."""
+    """Return True if a bracket or quotation is opened in one field of a row and closed in another."""
     surplus = [[field.count(opening) - field.count(closing) for field in row] for opening, closing in BRACKETS]
-    return any(any(counts) and not sum(counts) for counts in surplus)
+    ends = [side for field in row if field.count('"') % 2 for side in QUOTE_ENDS if QUOTE_ENDS[side].search(field)]
+    return any(any(counts) and not sum(counts) for counts in surplus) or ends[:2] == ["opening", "closing"]
 
 
 def _has_decimal_commas(sample: list[str]) -> bool:

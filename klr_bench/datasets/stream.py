@@ -159,16 +159,19 @@ def stream(
 
 def _checked_classes(classes: Any) -> NDArray[Any]:
     """Sort the classes; raise KlrBenchError if two of them are equal, or would be rounded."""
-    values, shape, n_labels = np.array([]), (), 0
+    values, shape, n_labels, reason = np.array([]), (), 0, ""
     with suppress(TypeError, ValueError):
         if not (isinstance(classes, str) or hasattr(classes, "__array__")):
             classes = list(classes)
         values, shape = np.unique(np.asarray(classes)), np.shape(classes)
+    try:
         n_labels = len(Labels([str(label) for label in values.tolist()], numeric=values.dtype.kind in "iuf").spellings)
+    except ValueError as error:
+        reason = f" ({error})"
     rounded = values.dtype.kind == "f" and bool((np.abs(values) > 2**53).any())
     if rounded or not n_labels or not (n_labels,) == values.shape == shape:
         expected = "labels without duplicates, such as [-1, 1], and integers in the range of int64"
-        fail(f"classes: expected {expected}, got {sanitize(repr(classes))}.")
+        fail(f"classes: expected {expected}, got {sanitize(repr(classes))}{reason}.")
     return values
 
 

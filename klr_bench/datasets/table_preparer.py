@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -243,6 +244,8 @@ class TablePreparer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Return the names of the features: column, column_value or missingindicator_column.
 
+        Repeated names get a number: the second is column_value_2.
+
         Parameters
         ----------
         input_features : array of str, default=None
@@ -255,7 +258,11 @@ class TablePreparer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             name for column in self.columns_ for name in replace(column, name=inputs[column.place]).feature_names()
         ]
         indicators = [f"missingindicator_{names[place]}" for place in self._scaling.imputer.indicator_.features_]
-        return np.array([*names, *indicators], dtype=object)
+        unique: dict[str, None] = {}
+        for name in (*names, *indicators):
+            repeated = (f"{name}_{number}" for number in count(2))
+            unique[name if name not in unique else next(new for new in repeated if new not in unique)] = None
+        return np.array([*unique], dtype=object)
 
     def _onnx_features(self, graph: Any) -> tuple[str, list[tuple[str, bool]]]:
         """Add the preparation of a table to a graph of `to_onnx` (see `onnx_features`)."""
@@ -305,6 +312,8 @@ class TablePreparer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 def _classes(y: Any, frame: Frame) -> NDArray[Any] | None:
     """Return the classes of the rows (n,), or None if y is None or no classes."""
     if y is None:
+        return None
+    if np.ndim(y) == 2 and np.shape(y)[1] > 1:
         return None
     y = column_or_1d(y)
     check_consistent_length(frame.lines, y)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+from collections.abc import Collection
 from contextlib import suppress
 from functools import lru_cache
 from importlib.util import find_spec
@@ -15,6 +16,7 @@ from typing import Any
 
 from klr_bench.datasets.cache import State, state_of
 from klr_bench.datasets.columns import CATEGORY, DATES, STRING
+from klr_bench.errors import fail
 
 
 class WorkbookError(Exception):
@@ -140,16 +142,18 @@ def is_parquet(path: Path) -> bool:
         return False
 
 
-def declared_types(path: Path | None) -> dict[str, str]:
+def declared_types(path: Path | None, used: Collection[str]) -> dict[str, str]:
     """Return the types CATEGORY, STRING or DATES of columns of a Parquet file.
 
-    Their names are the keys.  The result is empty for other files.
+    Their names are the keys.  The result is empty for other files.  Raises KlrBenchError if a column that is used
+    contains lists, structures, bytes or durations.
     """
     if path is None or not is_parquet(path):
         return {}
     import pyarrow.parquet
     from pyarrow import types
 
+    refused = types.is_nested, types.is_binary, types.is_large_binary, types.is_fixed_size_binary, types.is_duration
     declared = {}
     for column in pyarrow.parquet.read_schema(path):
         name = column.name.strip()  # as `fields_of` reads it
@@ -159,4 +163,9 @@ def declared_types(path: Path | None) -> dict[str, str]:
             declared[name] = STRING
         elif types.is_timestamp(column.type) or types.is_date(column.type):
             declared[name] = DATES
+        elif name in used and any(is_kind(column.type) for is_kind in refused):
+            fail(
+                f"{path}: column {name!r} contains values of the type {column.type}; expected numbers, texts, truth "
+                "values or dates. Convert the column, or leave it out."
+            )
     return declared

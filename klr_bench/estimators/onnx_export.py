@@ -165,18 +165,19 @@ def _add_classifier(graph, model, rows):
         temperature = 1.0
     elif is_klr or getattr(expansion, "_is_softmax", bool)():
         temperature = getattr(model, "temperature_", 1.0)
-    return _add_outputs(graph, model, node("Cast", f, to=graph.float), temperature)
+    return _add_outputs(graph, model, f, temperature)
 
 
 def _add_outputs(graph, model, f, temperature):
-    """Add the nodes of the label and the other output; return as `_add_classifier`."""
+    """Add the nodes of the label, from float64, and of the other output; return as `_add_classifier`."""
     constant, node, classes = graph.constant, graph.node, model.classes_
     many = len(classes) > 2
     scores = f if many else node("Concat", node("Neg", f), f, axis=1)
     labels = constant(classes.astype(object) if classes.dtype.kind == "U" else classes)  # for onnx 1.15
     node("Gather", labels, node("ArgMax", scores, axis=1, keepdims=0), name="label")
+    scores = node("Cast", scores, to=graph.float)
     if not hasattr(model, "predict_proba"):
-        node("Identity", f, name="decision")
+        node("Cast", f, to=graph.float, name="decision")
     elif not many:
         node("Sigmoid", scores, name="probabilities")
     else:

@@ -118,6 +118,11 @@ def _bounded(fits: Sequence[Fit], compared: Sequence[Fit], checkpoints: Mapping[
     return Bounded(curve, starts)
 
 
+def run_of(key: str) -> str:
+    """Return the run in a sweep that a key of `combined` results names, otherwise ""."""
+    return key.rpartition("/")[0]
+
+
 def _curve(
     fit: Fit, its: Bounds | None, compared: Sequence[Fit], checkpoints: Mapping[Any, pd.DataFrame]
 ) -> pd.DataFrame:
@@ -127,6 +132,7 @@ def _curve(
         candidate
         for candidate in compared
         if (candidate["dataset"], candidate["repeat"]) == (fit["dataset"], fit["repeat"])
+        and run_of(candidate["key"]) == run_of(fit["key"])
     ]
     same_h = [candidate for candidate in others if fit["algorithm"] != "auxiliary" or _shape(candidate) == _shape(fit)]
     theirs = checkpoints[(same_h or others)[0]["key"]] if others else of_fit.head(0)

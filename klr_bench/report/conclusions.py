@@ -99,7 +99,8 @@ def _best(table: Table) -> Iterator[tuple[str, list[str], str]]:
             for place in ("best", "alike")
         )
         title, entry = title_of(metric), best[0].entries[metric.name]
-        names, value = join_names([*map(line_label, best)]), number(entry.mean, entry.std, metric)
+        value = number(entry.mean, entry.std if len(best) == 1 else None, metric)
+        names = join_names([*map(line_label, best)])
         sentence = f"{_word([block])} on {block.label}, {title}: {names}, {value}"
         if alike:
             sentence += f"; not significantly different: {join_names([*map(line_label, alike)], most=3)}"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from klr_bench.report.bounded import bound_ratios
+from klr_bench.report.bounded import bound_ratios, run_of
 from klr_bench.report.load import Results
 
 if TYPE_CHECKING:
@@ -70,10 +70,11 @@ def _gains(accuracy: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
 
 
 def with_smallest(objectives: pd.DataFrame, records: pd.DataFrame) -> pd.DataFrame:
-    """Add a column `smallest`: the least objective with the same data set, repeat and lambda."""
+    """Add a column `smallest`: the least objective with the same run, data set, repeat and lambda."""
     lam = [str(params.get("lam")) for params in records["params"]]
-    merged = objectives.merge(records[["key", "dataset", "repeat"]].assign(lam=lam), on="key")
-    return merged.assign(smallest=merged.groupby(["dataset", "repeat", "lam"])["value"].transform("min"))
+    groups = records[["key", "dataset", "repeat"]].assign(lam=lam, run=records["key"].map(run_of))
+    merged = objectives.merge(groups, on="key")
+    return merged.assign(smallest=merged.groupby(["run", "dataset", "repeat", "lam"])["value"].transform("min"))
 
 
 def _near_optimal(results: Results) -> pd.Series:

@@ -164,7 +164,7 @@ def _compare_with_cells(folder: Path, texts: Texts, current: Collection[str]) ->
     header, rows = texts
     written = path.stat().st_mtime
     cells, unreadable = store.rows()
-    by_key, listed = {cell.key: cell for cell in cells if not _is_newer(cell, written)}, set()
+    by_key, listed = {cell.key: cell for cell in cells if not _is_newer(store, cell, written)}, set()
     keys = [row[header.index("key")] for row in rows]
     for number, (key, row) in enumerate(zip(keys, rows, strict=True), 1):
         if key not in by_key:
@@ -177,7 +177,7 @@ def _compare_with_cells(folder: Path, texts: Texts, current: Collection[str]) ->
     present = set(keys)
     for cell in by_key.values():
         is_required = (cell.method, cell.config_hash) in listed or cell.config_hash in current
-        if is_required and cell.key not in present and not _is_newer(cell, written - REBUILD_S):
+        if is_required and cell.key not in present and not _is_newer(store, cell, written - REBUILD_S):
             fail(f"{path}: expected a row for cells/{cell.key}.json, got none. {REBUILD}")
     if unreadable:
         logger.warning("%s: %s Their rows of records.csv cannot be verified.", folder, damaged_cells(unreadable))
@@ -212,12 +212,15 @@ def _compare(path: Path, row: int, column: str, text: str, expected: str, key: s
         _refuse(path, row, column, f"{expected!r} as in cells/{key}.json", repr(text[:80]))
 
 
-def _is_newer(cell: Row, written: float) -> bool:
+def _is_newer(store: Store, cell: Row, written: float) -> bool:
     """Return True for a cell that was stored later than `written`, in seconds since 1970.
 
     The files of a copied folder have new times; the time at which a cell was computed stays.
     """
-    return cell.stamp[1] > written * 1e9 and cell.created > written - LAG_S
+    try:
+        return cell.created > written - LAG_S and os.path.getmtime(store.cells / f"{cell.key}.json") > written
+    except FileNotFoundError:
+        return True
 
 
 def read_texts(path: Path) -> tuple[list[str], list[list[str]]]:

@@ -16,7 +16,7 @@ from klr_bench.printing import no_formula
 from klr_bench.report.labels import NONE, UNITS, line_label, pluralize
 from klr_bench.report.manifest import Column
 from klr_bench.report.render.document import Document, Grid, aligned
-from klr_bench.report.significance import LEVEL, MOST_LINES, ROPE, Marks, Pair, is_marked, pairs, samples
+from klr_bench.report.significance import LEVEL, MOST_LINES, ROPE, Marks, Pair, is_constant, is_marked, pairs, samples
 from klr_bench.report.statistics import across
 from klr_bench.report.statistics.paired import corrected_interval
 from klr_bench.report.table import Block, Line, Table
@@ -76,7 +76,7 @@ def on_data_sets(table: Table, metric: Metric) -> list[OnDataset]:
     """Return the pairwise comparisons on each data set that has values of the metric."""
     comparisons = []
     for block in table.blocks:
-        columns = [line.column for line in block.lines]
+        columns = [line.column for line in block.lines if not is_constant(block.groups.get(line.column, ()))]
         of_block = samples(block.groups, columns, metric.name, resampled=block.resampled, by=table.columns)
         compared = [pair for sample in of_block if len(sample.columns) <= MOST_LINES for pair in pairs(sample, metric)]
         if of_block:

@@ -144,6 +144,8 @@ class Record:
 
 
 FIELDS = frozenset(get_type_hints(Record))
+RESERVED = FIELDS | RANGES.keys() | {"run"}
+"""Names of columns, which metrics of a user cannot have."""
 IDENTITY = tuple(name for name in get_type_hints(Record) if name not in ("metrics", "__pydantic_config__"))
 """The columns that identify a row and its origin."""
 COLUMNS = (*IDENTITY, *(metric.name for metric in CATALOG if metric.stored))

@@ -26,7 +26,6 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
-import yaml
 
 from klr_bench.errors import KlrBenchError, fail
 from klr_bench.files import Stamp, read_stamped_json, regular, stamp_of, unwritable, write_atomic, write_checked_json
@@ -43,7 +42,7 @@ from klr_bench.results.record import (
 )
 from klr_bench.results.row_cache import Row, csv_text, make_row, read_index, write_index
 from klr_bench.results.variants import Variant, method_of, variant_text
-from klr_bench.yaml_file import LARGE, read_yaml
+from klr_bench.yaml_file import LARGE, dump_yaml, read_yaml
 
 T = TypeVar("T")
 
@@ -233,7 +232,7 @@ class Store:
     def write_manifest(self, content: Mapping[str, object]) -> None:
         """Write manifest.yaml, including the schema version."""
         versioned = {**content, "schema_version": SCHEMA_VERSION}
-        text = yaml.safe_dump(versioned, sort_keys=False, allow_unicode=True, width=110)
+        text = dump_yaml(versioned)
         write_atomic(self.folder / "manifest.yaml", text.encode())
 
     def read_manifest(self) -> dict[str, Any]:

@@ -32,7 +32,8 @@ class Variant(Mapping[str, Any]):
         return len(self._values)
 
     def __eq__(self, other: object) -> bool:
-        return self._values == (other._values if isinstance(other, Variant) else other)
+        values = other._values if isinstance(other, Variant) else other
+        return self._values == values and _truths(self._values) == _truths(values)  # True == 1
 
     def __hash__(self) -> int:
         return hash(frozenset(self._values))  # values may be lists
@@ -49,6 +50,11 @@ class Variant(Mapping[str, Any]):
         """Sort key that places numbers, sorted by value, before strings: G=2, G=10, G=cv."""
         numbers = {name: to_number(value) for name, value in self.items()}
         return tuple((name, numbers[name] is None, numbers[name] or 0.0, str(value)) for name, value in self.items())
+
+
+def _truths(values: Mapping[str, Any]) -> dict[str, list[bool]]:
+    """Return which values, or items of lists, are truth values."""
+    return {name: [type(item) is bool for item in (v if type(v) is list else [v])] for name, v in values.items()}
 
 
 @cache

@@ -168,12 +168,12 @@ class _Run:
         cells = [cell for cell in self.cells if self.config.force or not self.store.finished(cell.key)]
         if damaged := self.store.damaged(cell.key for cell in cells):
             self.say(f"{damaged_cells(damaged)} They are computed again.", style="yellow")
-        previous = self.store.read_manifest()
+        self._fetch(cells)
+        previous = self.store.read_manifest()  # now, because another run may have changed it
         new = {method_of(name) for name in self.configurations}
         earlier = texts(previous.get("configurations")).items()
         # A variant of this run may be there with another spelling, such as G=1.0.
         self.configurations |= {name: config for name, config in earlier if method_of(name) not in new}
-        self._fetch(cells)
         if cells and (self.store.folder / "records.csv").exists():
             self._rebuild()  # without rows of other settings than those of the manifest
         content = manifest(self.config, executor.n_workers, previous, overrides, self.configurations)

@@ -25,7 +25,7 @@ from klr_bench.runner import machine
 from klr_bench.runner.bandwidth import resolve_gamma, resolve_kernel
 from klr_bench.runner.grouped import with_groups
 from klr_bench.runner.plan import Cell, Fold, Source
-from klr_bench.runner.selection import Score, make, score_fold
+from klr_bench.runner.selection import Score, given, make, score_fold
 
 
 def run_fold(fold: Fold) -> list[Score]:
@@ -116,7 +116,7 @@ def flat_parameters(estimator: Parameters, kernel: Parameters) -> EstimatorSpec:
 
     The default `kernel: rbf` is omitted.
     """
-    set_values = {name: value for name, value in estimator.items() if name != TARGET and value is not None}
+    set_values = {name: value for name, value in given(estimator).items() if name != TARGET}
     return {name: value for name, value in kernel.items() if (name, value) != ("kernel", "rbf")} | set_values
 
 

@@ -38,6 +38,7 @@ def manifest(
     configurations of all runs in the folder, keyed by method and data set.
     """
     own_metrics = user_metrics(config.metrics or (), config_files.folders())
+    earlier_metrics = previous.get("own_metrics")
     commit, changed = git_state(Path(__file__).parents[1])
     now = datetime.now(UTC).isoformat(timespec="seconds")
     groups: dict[str, Mapping[str, Any]] = {"algorithms": config.algorithms, "datasets": config.datasets}
@@ -64,7 +65,10 @@ def manifest(
             "memory_gb": round(psutil.virtual_memory().total / 2**30, 1),
         },
         "configurations": dict(configurations or {}),
-        "own_metrics": {name: metric.description() for name, metric in own_metrics.items()},
+        "own_metrics": {
+            **(earlier_metrics if isinstance(earlier_metrics, dict) else {}),
+            **{name: metric.description() for name, metric in own_metrics.items()},
+        },
         "labels": {
             group: labels[group] | {stem: entry.label for stem, entry in entries.items()}
             for group, entries in groups.items()

@@ -27,6 +27,8 @@ from klr_bench.runner.bandwidth import resolve_gamma, resolve_kernel
 Score = float | dict[str, str] | None
 """Score of a candidate in a fold: a number, None if it cannot be fitted, or {FAILED: reason} after an error."""
 FAILED = "failed"
+OF_RUN = frozenset({"kernel", "gamma", "degree", "coef0", "random_state"})
+"""Parameters for which null stands for the value of the run."""
 MAX_REASON_LENGTH = 500
 """Maximum number of characters of the reason for a failure."""
 
@@ -36,10 +38,15 @@ def candidates(estimator: Parameters, grid: Mapping[str, Sequence[Any]]) -> list
     return [{**estimator, **dict(zip(grid, values, strict=True))} for values in product(*grid.values())]
 
 
+def given(estimator: Parameters) -> EstimatorSpec:
+    """Return the values of an estimator, without null where it stands for the value of the run."""
+    return {name: value for name, value in estimator.items() if value is not None or name not in OF_RUN}
+
+
 def make(estimator: Parameters, kernel: Parameters, seed: int) -> Any:
     """Build an estimator with kernel parameters and a seed; its own parameters take precedence."""
     seeded = {"random_state": seed} if "random_state" in parameters(estimator[TARGET]) else {}
-    return build({**kernel, **seeded, **{name: value for name, value in estimator.items() if value is not None}})
+    return build({**kernel, **seeded, **given(estimator)})
 
 
 def score_fold(

@@ -114,7 +114,8 @@ def test_parameters_of_parts_of_a_pipeline_may_be_in_a_grid() -> None:
 
 REFUSED = [
     (["+foo=1"], r"unknown key 'foo'\. Known: against, algorithms, budget, data, .*trace\."),
-    (["experiment=oskl_magic", "+left_out.magic.oskl={G: [3]}"], r"left_out\.magic\.oskl\.G: unknown value '3'\. Know"),
+    (["experiment=oskl_magic", "+left_out.magic.oskl={G: [3]}"], r"left_out\.magic\.oskl\.G: unknown value 3\. Know"),
+    (["experiment=oskl_magic", "+left_out.magic.oskl={G: ['1']}"], r"left_out\.magic\.oskl\.G: unknown value '1'\. K"),
     (
         ["selection.nested=false"],
         r"selection\.nested=false: expected folds for \w+, got none\. Set datasets\.\w+\.split\.folds\.",
@@ -173,6 +174,17 @@ REFUSED = [
 def test_what_makes_no_sense_is_refused(overrides: list[str], message: str) -> None:
     with pytest.raises(KlrBenchError, match=message):
         composed(*overrides)
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        ["experiment=budget_adult", "budget=50", "+left_out.adult.forgetron={budget: [50]}"],
+        ["experiment=prototypes_questions", "sweep.ivm.max_import_vectors=[3]"],
+    ],
+)
+def test_methods_are_left_out_of_a_changed_sweep(overrides: list[str]) -> None:
+    composed(*overrides)
 
 
 def test_the_runs_kernel_has_an_effect_on_what_a_file_declares() -> None:

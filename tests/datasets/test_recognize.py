@@ -16,6 +16,7 @@ import pytest
 
 from klr_bench import stream
 from klr_bench.cli import main
+from klr_bench.datasets.layout import layout_of
 from klr_bench.datasets.readers import Reading, read, recognize
 from tests.attack.promise import check_message, rejected
 from tests.datasets.conftest import Write
@@ -75,6 +76,11 @@ REAL: dict[str, tuple[bytes, str]] = {
     "json with a BOM": (json.dumps(RECORDS).encode("utf-8-sig"), "JSON; convert it"),
     "json lines": (FRAME.to_json(orient="records", lines=True).encode(), "JSON Lines; convert it with pandas.read"),
     "lists": (b"[0.1, 0.2, 1]\n[0.3, 0.1, 0]\n[0.4, 0.5, 1]\n", "JSON; convert it"),
+    "nested lists": (b"[0.1, [1, 2], 1]\n[0.3, [2, 1], 0]\n[0.4, [0, 5], 1]\n", "JSON; convert it"),
+    "lists with a text": (b'[0.1, "a [b]", "no"]\n[0.3, "c", "yes"]\n', "JSON; convert it"),
+    "an apostrophe in a key": (b'{"it\'s": 0.1, "y": "no"}\n{"it\'s": 0.3, "y": "yes"}\n', "JSON Lines; convert it"),
+    "a quote in a key": (b'{"a\\"b": 0.1, "y": "no"}\n{"a\\"b": 0.3, "y": "yes"}\n', "JSON Lines; convert it"),
+    "keys without quotes": (b"{a: 0.1, y: no}\n{a: 0.3, y: yes}\n", "JSON Lines; convert it"),
     "dicts": ("\n".join(map(str, RECORDS)).encode(), "JSON Lines; convert it"),
     "html": (FRAME.to_html().encode(), "HTML or XML; obtain the table as CSV"),
     "page": (b"\n\n  <!DOCTYPE html>\n<html><title>404</title>", "HTML or XML; obtain"),
@@ -250,6 +256,21 @@ def test_a_separator_inside_brackets_is_part_of_a_field(write: Write, inner: str
     a, b, c = rows[0][:3] if header else ("column 1", "column 2", "column 3")
     notes = f"1 column of numbers: {a}", f"2 columns of text as 4 binary features: {b} (3), {c} (1)"
     assert arrays.said[1:3] == notes
+
+
+@pytest.mark.parametrize("inner", [";", ",", "|"])
+@pytest.mark.parametrize("header", [True, False])
+def test_a_separator_inside_quotes_is_part_of_a_field(write: Write, inner: str, header: bool) -> None:
+    rows = [["A", "B", "L", "y"]] * header
+    rows += [[f"0.{i}7", "abc"[i % 3], f'"{i % 2}{inner}2"', str(i % 2)] for i in range(8)]
+    arrays = read([write("".join(" ".join(row) + "\n" for row in rows))], Reading(table=1))
+    assert arrays.said[1].startswith("1 column of numbers")
+    assert "2 columns of text as 4 binary features" in arrays.said[2]
+
+
+def test_inches_are_no_quotations(write: Write) -> None:
+    path = write("".join(f'12" pipe,{i}" x 3,{i % 2}\n' for i in range(8)))
+    assert layout_of(path, None).n_columns == 3
 
 
 @pytest.mark.parametrize("delimiter", ["\t", " ", ","])

@@ -235,6 +235,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("1,2\n3,\n", {}, "set data.label= (label_column= of stream) if the labels are in another column"),
     (GOOD, {"format": "svm"}, "format: expected 'svmlight', 'csv' or None, got 'svm'."),
     (GOOD, {"classes": ["1", "1.0"]}, "classes: expected labels without duplicates"),
+    (GOOD, {"classes": ["NA", "EU"]}, "got ['NA', 'EU'] ("),
     (GOOD, {"path": "absent"}, "absent: cannot be read"),
     (GOOD, {"path": "*.svm"}, "*.svm: expected a file, a list of files, or a pattern that"),
     (GOOD, {"cache": "train/cache"}, "could not be written: Not a directory. Make its folder writable, or choose"),

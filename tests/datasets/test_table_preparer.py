@@ -252,7 +252,25 @@ def test_conventions_of_scikit_learn() -> None:
         **{"coerce": False, "decimal": "."},
     }
     array = np.random.RandomState(0).standard_normal((20, 2))
+    several = TablePreparer().fit_transform(array, np.arange(40).reshape(20, 2) % 3)
+    np.testing.assert_array_equal(several, TablePreparer().fit_transform(array))
     assert TablePreparer().fit(array).get_feature_names_out(["a", "b"]).tolist() == ["a", "b"]
+
+
+def test_truth_values_of_an_array_are_numbers_where_numbers_were_learned() -> None:
+    numbers = np.random.default_rng(0).integers(0, 2, (40, 2))
+    for preparer in (TablePreparer(scale=None).fit(numbers), TablePreparer({"x0": "number"}, scale=None).fit(numbers == 1)):
+        np.testing.assert_array_equal(preparer.transform(numbers == 1), numbers)
+
+
+def test_features_have_different_names() -> None:
+    values = ["common"] * 400 + ["rare"] * 195 + ["x"] * 2 + ["y"] * 3
+    table = pd.DataFrame({"a": values, "a_b": ["c", "d", "e"] * 200, "b": range(600)})
+    preparer = TablePreparer().set_output(transform="polars").fit(table)
+    names = preparer.get_feature_names_out().tolist()
+    assert len({*names}) == len(names)
+    assert {"a_common", "a_rare", "a_rare_2"} <= {*names}
+    assert preparer.transform(table).columns == names
 
 
 @pytest.mark.parametrize("n_values", [2, 3, 7, 30, 120])

@@ -231,6 +231,28 @@ def test_the_names_of_a_parquet_file_are_its_header(tmp_path: Path) -> None:
     assert (frame.columns.tolist(), len(frame), train.has_header) == (names, 20, True)
 
 
+@pytest.mark.parametrize("names", [["0", "1"], ["a", "b"]])
+def test_the_names_of_new_rows_in_a_parquet_file_are_no_row(names: list[str], tmp_path: Path) -> None:
+    (tmp_path / "train.csv").write_text("".join(f"{i / 9},{i % 5},{'ab'[i % 2]}\n" for i in range(20)))
+    _, train = read_frame(tmp_path / "train.csv")
+    pd.DataFrame([[0.5, 2], [0.1, 3]], columns=names).to_parquet(tmp_path / "new.parquet")
+    frame, _ = read_frame(tmp_path / "new.parquet", train=train)
+    assert frame.to_numpy().tolist() == [["0.5", "2"], ["0.1", "3"]]
+
+
+@pytest.mark.parametrize("value", [[1, 2], {"a": 1}, b"a", pd.Timedelta(5)])
+def test_columns_of_lists_bytes_or_durations_are_refused(value: Any, tmp_path: Path) -> None:
+    path = tmp_path / "mine.parquet"
+    frame = pd.DataFrame({"v": [value] * 20, "x": np.arange(20.0), "y": list("ab") * 10})
+    frame.to_parquet(path)
+    with pytest.raises(KlrBenchError, match=r"column 'v' contains values of the type .*or leave it out"):
+        read([path], READING)
+    rows, _ = read_frame(path)
+    with pytest.raises(ValueError, match=r"column 'v' contains values of the type .*or leave it out"):
+        TablePreparer().fit(rows.drop(columns="y"))
+    assert TablePreparer({"v": "leave_out"}).fit_transform(rows.drop(columns="y")).shape == (20, 1)
+
+
 def test_a_table_that_pandas_saved_twice_is_read(tmp_path: Path) -> None:
     frame, path = pd.DataFrame({"a": range(20), "y": list("ab") * 10}), tmp_path / "mine.csv"
     frame.to_csv(path)

@@ -434,11 +434,15 @@ def test_nothing_remains_of_an_interrupted_or_refused_fit(name, n_classes):
     def interrupt(*_):
         raise KeyboardInterrupt
 
+    def refuse(*_):
+        raise ValueError
+
     expected = (
         model(name).partial_fit(X[:1], y[:1], classes=np.unique(y)).partial_fit(X[1:], y[1:]).decision_function(X)
     )
     for method, error, options in (
         ("partial_fit", KeyboardInterrupt, {"callback": interrupt}),
+        ("partial_fit", ValueError, {"callback": refuse}),
         ("fit", KeyboardInterrupt, {"callback": interrupt}),
         ("fit", ValueError, {}),
     ):
@@ -449,6 +453,7 @@ def test_nothing_remains_of_an_interrupted_or_refused_fit(name, n_classes):
             getattr(learner, method)(X if options else X * np.nan, y, **options)
         with pytest.raises(NotFittedError):
             learner.predict(X)
+        assert not any(hasattr(learner, attribute) for attribute in ("support_vectors_", "objective_", "dual_coef_"))
         learner.partial_fit(X[:1], y[:1], classes=np.unique(y)).partial_fit(X[1:], y[1:])
         np.testing.assert_array_equal(learner.decision_function(X), expected)
 

@@ -240,3 +240,18 @@ def test_missing_values_and_texts_lead_to_the_class_that_converts_them(column):
     for learner in (NonConservativeKLR(), DualCDKLR(), AROW(), L1KLR(), PrototypeKLR()):
         with pytest.raises(ValueError, match=r"klr_bench\.TablePreparer converts tables"):
             learner.fit(table, [0, 1, 1])
+
+
+@pytest.mark.parametrize("name", [ALMA, DUOL, KernelOGD, BudgetOSKL, DualCDKLR])
+def test_a_function_may_return_a_read_only_matrix(name):
+    def read_only(X, Z):
+        values = rbf_kernel(X, Z, 0.3)
+        values.setflags(write=False)
+        return values
+
+    X, y = make_classification(100, 5, random_state=0)
+    found, expected = (
+        name(kernel=kernel, random_state=0).fit(X, y).decision_function(X)
+        for kernel in (read_only, lambda X, Z: rbf_kernel(X, Z, 0.3))
+    )
+    np.testing.assert_array_equal(found, expected)

@@ -88,6 +88,12 @@ def test_constant_features_and_outliers_have_no_effect():
     np.testing.assert_allclose(predicted(model, rows)["probabilities"], model.predict_proba(rows), rtol=0, atol=1e-5)
 
 
+def test_labels_far_from_all_rows_agree():
+    model = CLASSIFIERS["DualCDKLR"](gamma=1.0).fit([[0.0], [1.0], [4.0], [5.0]], [0, 0, 1, 1])
+    rows = np.array([[-15.0], [20.0]], dtype=np.float32)
+    assert predicted(model, rows)["label"].tolist() == model.predict(rows).tolist() == [0, 1]
+
+
 @pytest.mark.parametrize("name", ["OSKL", "DualCDKLR", "NystroemKLR"])
 def test_predictions_with_feature_weights_agree(name):
     model = CLASSIFIERS[name](feature_weights=[0.3, 0.1, 2.0], random_state=0)

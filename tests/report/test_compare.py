@@ -114,6 +114,17 @@ def test_failures_rounding_and_time_limits_are_no_conflicts(make: Make) -> None:
     assert "or if there are none those at the time limit: Baseline on MAGIC (0 of 5 repeats of B)." in page(two)
 
 
+def test_a_run_without_successful_repeats_is_not_equal(make: Make) -> None:
+    rows = fits()
+    two = compare(make("a", rows), make("b", [replace(row, status="error", metrics={}) for row in rows]))
+    assert not two.equal_numbers
+    assert "no number in both" in documents(two)[0].title
+    halves = [[row for row in rows if row.repeat in repeats] for repeats in ((0, 1), (2, 3))]
+    apart = compare(make("c", halves[0]), make("d", halves[1]))
+    assert {number.outcome.value for number in apart.numbers} == {"no repeat has a value in both runs"}
+    assert not apart.equal_numbers
+
+
 def test_another_version_with_the_same_splits_is_tested_in_pairs(make: Make) -> None:
     two = compare(make("a", fits()), make("b", fits(OTHERS, version="new"), {"git_commit": "f" * 40}))
     assert two.pairings["magic"] == Pairing("paired", "seed, data and split are equal", resampled=True, proved=False)

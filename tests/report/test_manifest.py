@@ -26,7 +26,7 @@ METRIC = Metric("hits", "Hits", unit="count", better="higher", whole=True, of=la
 def written(folder: Path, config: RunConfig) -> Manifest:
     """Write the manifest of a run and read it as a report does."""
     store = Store(folder)
-    store.write_manifest(manifest(config, 1, {}))
+    store.write_manifest(manifest(config, 1, store.read_manifest()))
     return read_manifest(folder)
 
 
@@ -51,6 +51,7 @@ def test_a_metric_of_the_user_is_described_once(tmp_path: Path, monkeypatch: pyt
     config = composed("experiment=quickstart", "metrics=[accuracy,hits]")
     own_metric = written(folder, config).metrics["hits"]
     assert (own_metric.title, own_metric.unit, own_metric.better, own_metric.whole) == ("Hits", "count", "higher", True)
+    assert "hits" in written(folder, composed("experiment=quickstart")).metrics, "of the cells of the first run"
     path = folder / "manifest.yaml"
     path.write_text(path.read_text(encoding="utf-8").replace("name: hits", "name: his"), encoding="utf-8")
     with pytest.raises(KlrBenchError, match=r"own_metrics\.hits\.name: expected 'hits', got 'his'\."):

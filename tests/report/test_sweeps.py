@@ -7,10 +7,12 @@ import pytest
 
 from klr_bench.cli import main
 from klr_bench.errors import KlrBenchError
+from klr_bench.report.derived import with_derived
 from klr_bench.report.load import read_results
 from klr_bench.report.sweeps import read_sweep, swept_settings
 from klr_bench.report.table import results_table
-from tests.report.folders import record, write
+from klr_bench.results.record import CellFile
+from tests.report.folders import record, write, write_cells
 
 WIDTH = "kernel.percentile"
 Run = Callable[[str, Sequence[str]], None]
@@ -48,6 +50,17 @@ def test_swept_values_are_rows_in_their_order(run: Run, tmp_path: Path) -> None:
     assert table.title == f"Demo, over {WIDTH}"
     assert results.records["key"].is_unique
     assert not table.blocks[0].matches
+
+
+def test_the_smallest_objective_is_that_of_the_same_run(tmp_path: Path) -> None:
+    config = {"experiment": "demo", "datasets": {"magic": {}}, "algorithms": {"nc": {}}}
+    for seed, last in ((1, 0.5), (2, 0.3)):
+        traces = [(1, 1.0, "objective", 0.9), (2, 2.0, "objective", last), (3, 3.0, "objective", last)]
+        fit = CellFile(record("nc", "", 0, dataset="magic", fit_time_s=3.0), "c", 1.0, traces)
+        changed = [f"seed={seed}"]
+        write_cells(tmp_path / f"demo-{seed}", [fit], config, command=["experiment=demo", *changed], changes=changed)
+    found = with_derived(read_sweep(tmp_path / "demo", ["seed"]))
+    assert found["near_optimal_s"].tolist() == [2.0, 2.0]
 
 
 @pytest.mark.parametrize("key", ["dataset", "kernel.percentile", "sweep.oskl.G"])

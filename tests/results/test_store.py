@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -124,6 +125,13 @@ def test_equal_variants_with_different_spellings_stay_as_they_are(tmp_path: Path
     Store(tmp_path).rebuild()
     texts = {row["key"]: row["variant"] for row in rows(Store(tmp_path))}
     assert texts == {f"k{number}": json.dumps(variant) for number, variant in enumerate(variants)}
+
+
+def test_true_is_no_one(tmp_path: Path) -> None:
+    for number, value in enumerate([1, True, [1], [True], 0, False]):
+        write(Store(tmp_path), record(f"k{number}", variant={"G": value}), f"c{number}", float(number))
+    Store(tmp_path).rebuild()
+    assert len(rows(Store(tmp_path))) == 6
 
 
 @pytest.mark.parametrize("dataset", ["magic", "sales on web-1a2b3c", "on on", "{} on x"])
@@ -352,6 +360,14 @@ def test_a_manifest_round_trips_and_a_damaged_one_is_empty(tmp_path: Path) -> No
     assert store.read_manifest() == {}
 
 
+@given(st.from_regex(r"[-+]?[0-9.]{1,8}[eE][-+]?[0-9]{1,7}|0x[0-9a-f]{4}|[0-9_:.]{1,9}", fullmatch=True) | st.text())
+def test_texts_of_a_manifest_stay_texts(text: str) -> None:
+    content = {"configurations": {"oskl": text, "nc": [text, 1e-5]}}
+    with TemporaryDirectory() as folder:
+        Store(Path(folder)).write_manifest(content)
+        assert Store(Path(folder)).read_manifest() == content | {"schema_version": 2}
+
+
 @pytest.fixture
 def built(tmp_path: Path) -> Path:
     store = Store(tmp_path)
@@ -497,6 +513,20 @@ def test_a_damaged_cell_is_named_when_its_table_is_read(built: Path, caplog: pyt
     assert caplog.messages == [
         f"{built}: Damaged cell files (1): k0.json. Their rows of records.csv cannot be verified."
     ]
+
+
+def test_a_table_that_was_changed_before_its_folder_was_copied_is_an_error(built: Path) -> None:
+    now = time.time()
+    write(Store(built), record(), "c", now)
+    Store(built).rebuild()
+    frame = pd.read_csv(built / "records.csv", dtype=str, keep_default_na=False)
+    frame.assign(accuracy="0.9").to_csv(built / "records.csv", index=False)
+    for path in built.rglob("*"):
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    with pytest.raises(KlrBenchError, match=r"row 1, accuracy: expected '0\.30000000000000004'"):
+        read_results(built)
+    for path in built.rglob("*"):
+        path.chmod(0o755 if path.is_dir() else 0o644)
 
 
 def test_an_absent_table_is_an_error(built: Path) -> None:

@@ -18,6 +18,7 @@ from klr_bench.metrics.labels import METRICS, SCORES
 from klr_bench.metrics.quality import measure
 from klr_bench.runner import selection
 from klr_bench.runner.bandwidth import distance_percentile, kernel_of, resolve_gamma, resolve_kernel, substitute_gamma
+from klr_bench.runner.fit import flat_parameters
 from klr_bench.runner.plan import plan_cells
 from klr_bench.runner.selection import FAILED, candidates, choose, make, score_fold
 from tests.config.composing import composed
@@ -73,6 +74,14 @@ def test_an_estimators_own_kernel_takes_precedence():
     assert kernel_of({"_target_": "klr_bench.DualCDKLRCV"}, shared) == {"kernel": "rbf"}, "it chooses gamma"
     built = make(NC | {"gamma": 2.0}, {"kernel": "rbf", "gamma": 7.0}, seed=5)
     assert (built.gamma, built.random_state) == (2.0, 5)
+
+
+def test_null_is_a_value_unless_it_stands_for_that_of_the_run():
+    forest = {"_target_": "sklearn.ensemble.RandomForestClassifier", "max_features": None, "random_state": None}
+    built = make(forest, {}, seed=5)
+    assert (built.max_features, built.random_state) == (None, 5)
+    assert flat_parameters(forest, {}) == {"max_features": None}
+    assert make(NC | {"gamma": None}, {"kernel": "rbf", "gamma": 7.0}, seed=5).gamma == 7.0
 
 
 @pytest.mark.parametrize("score", SCORES)
@@ -136,6 +145,16 @@ METRIC = Metric("cost", "Cost", of=lambda predictions: 0.0)
     monkeypatch.chdir(tmp_path)
     assert main(["run", "dataset=moons", "algorithm=[nc]", "selection.score=cost"]) == 2
     assert "selection.score=cost: expected a metric with" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["f1", "cpu", "positive", "run", "repeat"])
+@pytest.mark.parametrize("setting", ["metrics=[accuracy,{}]", "selection.score={}"])
+def test_a_user_metric_has_a_name_of_its_own(name, setting, tmp_path, monkeypatch, capsys):
+    (tmp_path / "configs/metric").mkdir(parents=True)
+    (tmp_path / f"configs/metric/{name}.py").write_text("raise ValueError")
+    monkeypatch.chdir(tmp_path)
+    assert main(["run", "dataset=moons", "algorithm=[nc]", setting.format(name)]) == 2
+    assert f"{name} is a metric or column of klr-bench. Rename yours." in capsys.readouterr().err
 
 
 def test_the_width_of_a_grid_leaves_the_kernel(tmp_path, monkeypatch):

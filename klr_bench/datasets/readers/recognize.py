@@ -73,6 +73,7 @@ ZIPPED = (
 )
 """Beginning of the name of a member, name and advice of formats that are zip archives."""
 TAGS = "html|head|body|table|div|script|svg|rss|feed|gml|kml|pmml|gexf|graphml"
+STRING = r"(\"([^\"\\\n]|\\.)*\"|'([^'\\\n]|\\.)*')"
 TEXT: tuple[tuple[str, str, str], ...] = (
     (r"version https://(git-lfs|hawser)\.", "a pointer of Git LFS, not the data", "run git lfs pull"),
     (
@@ -81,13 +82,13 @@ TEXT: tuple[tuple[str, str, str], ...] = (
         "run git annex get FILE",
     ),
     (
-        r"\{\s*([\"'])[^\"'\n]*\1\s*:[^\n]*\}\s*\n\s*\{",
+        rf"\{{\s*({STRING}|\w+)\s*:[^\n]*\}}\s*\n\s*\{{",
         "JSON Lines",
         "convert it with pandas.read_json(FILE, lines=True) and to_csv",
     ),
     (
-        r"\{\s*(([\"'])[^\"'\n]*\2\s*:|\}\s*$)|\[\s*(\{\s*[\"}]|\[|\"[^\"\n]*\"\s*[,\]]|\n)"
-        r"|\[[^\[\]\n]*\],?\s*\n\s*\[[^\[\]\n]*\],?\s*\n",
+        rf"\{{\s*({STRING}\s*:|\}}\s*$)|\[\s*(\{{\s*[\"}}]|\[|\"[^\"\n]*\"\s*[,\]]|\n)"
+        r"|\[[^\[\]\n]*\],?\s*\n\s*\[[^\[\]\n]*\],?\s*\n|\[\s*[-\d][^\t;|\n]*\],?\s*\n\s*\[\s*[-\d]",
         "JSON",
         PANDAS.format("read_json"),
     ),

@@ -263,7 +263,7 @@ def _columns(
     header = layout.header or [""] * layout.n_columns
     names = {place: name or f"column {place + 1}" for place, name in enumerate(header) if place != layout.label}
     kinds = requested_kinds(path, names, requested) | ({} if by is None else {by: LEAVE_OUT})
-    declared = declared_types(path)
+    declared = declared_types(path, [name for place, name in names.items() if kinds.get(place) != LEAVE_OUT])
     types = {place: declared.get(name, "") if kinds.get(place) in (None, TEXT) else "" for place, name in names.items()}
     profiles = {place: ColumnProfile(decimal=decimal, declared=declared) for place, declared in types.items()}
     for rows in text_rows(path, layout):

@@ -228,8 +228,8 @@ class DualCDKLR(BatchKLR):
 
     Use it for up to some 50,000 scaled rows, if you know gamma and lam or search for them: it solves the problem to a
     duality gap, which states how far the objective is from its minimum.  Every row becomes a support vector.  An epoch
-    takes time O(n^2), or O(n^2 d) if the kernel values are not stored, and few are needed; `OSKL` is faster and has
-    fewer support vectors.
+    takes time O(n^2), or O(n^2 d) if the kernel values are not stored, and few are needed; `OSKL` has fewer support
+    vectors, and is faster from some 15,000 rows on.
 
     Notes
     -----

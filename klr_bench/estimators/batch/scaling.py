@@ -48,7 +48,8 @@ class Scaling:
         median, spread = _medians_and_spreads(X[rows], of_rows)
         largest = np.maximum(highest - median, median - lowest)
         spread = np.where(is_constant, 1.0, np.where(spread > 0, spread, largest))
-        limits = np.array([median - LIMIT * spread, median + LIMIT * spread])
+        width = np.where(is_constant, 0.0, LIMIT * spread)  # if all are constant, new values have no effect
+        limits = np.array([median - width, median + width])
         origin = np.clip(0.0, *limits) if sp.issparse(X) else median
         relative = cls(np.arange(d), limits, origin, spread, origin).transform(X, np.float64)
         scaler = StandardScaler(with_mean=not sp.issparse(X)).fit(relative, sample_weight=weights)

@@ -86,7 +86,7 @@ class BSGD(BudgetClassifier):
     maintenance : {"removal", "projection", "merging"}, default="removal"
         How room is made.  Projection takes 8 budget^2 bytes.  Projection and merging are in float64 whatever `dtype`,
         merging on dense rows.  With 414 to 3443 support vectors on MAGIC and Adult, the last classifier is better by
-        merging than by removal, by 1.5 to 7.5 points (docs/methods/budget_oskl.md).
+        merging than by removal, by one to eight points (docs/methods/budget_oskl.md).
     average : bool, default=False
         Predict with the average of the f_t; otherwise with the last one.  With merging it keeps all merged points, too.
 

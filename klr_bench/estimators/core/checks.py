@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from contextlib import contextmanager
 from functools import wraps
 from numbers import Number
 
@@ -63,7 +64,8 @@ def checked_fit(method):
     """Decorate a fit method to raise LearningFailed if a fitted attribute is not finite.
 
     An error or Ctrl-C in `fit` leaves an unfitted estimator, and so does all but a refusal of arguments (TypeError, or
-    a ValueError other than LearningFailed) in a later `partial_fit`, because the learned state may be damaged.
+    a ValueError other than LearningFailed) in a later `partial_fit`, because the learned state may be damaged; see also
+    `cleared_by_errors`.
     """
 
     @wraps(method)
@@ -81,6 +83,16 @@ def checked_fit(method):
         return result
 
     return checked
+
+
+@contextmanager
+def cleared_by_errors(estimator):
+    """Return a context in which an estimator learns: any error leaves it unfitted, also one of the callback."""
+    try:
+        yield
+    except BaseException:
+        estimator._clear()
+        raise
 
 
 def refuse_not_finite(estimator):

@@ -137,6 +137,9 @@ class Classifier(ClassifierMixin, BaseEstimator):
                 "_n_again",
                 "_learn_row",
                 "_is_due",
+                "_support_vectors",
+                "_iterate",
+                "_final",
             ):
                 del state[name]
 

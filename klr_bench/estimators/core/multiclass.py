@@ -75,9 +75,15 @@ def partial_fit(self, X, y, classes=None, sample_weight=None, callback=None):
         raise ValueError(message)
     options = {"classes": [False, True]} | ({} if weights is None else {"sample_weight": weights})
     before = getattr(self.estimators_[0], "t_", 0)
-    for k, (learner, label) in enumerate(zip(self.estimators_, self.classes_, strict=True)):
-        learner.set_params(**_parameters(self))
-        learner.partial_fit(X, y == label, **options, **reporting(self, k, len(y), callback, before))
+    k = 0
+    try:
+        for k, (learner, label) in enumerate(zip(self.estimators_, self.classes_, strict=True)):
+            learner.set_params(**_parameters(self))
+            learner.partial_fit(X, y == label, **options, **reporting(self, k, len(y), callback, before))
+    except BaseException:
+        if k or "classes_" not in vars(self.estimators_[0]):  # a learner has learned, or is cleared
+            self._clear()
+        raise
     self._gather()
     return self
 

@@ -174,7 +174,7 @@ class Pairwise(PlainOperands):
         if values.shape != expected:
             message = f"kernel: expected {name!r} to return an array of shape {expected}, got shape {values.shape}."
             raise LearningFailed(message)
-        return np.ascontiguousarray(values)
+        return np.require(values, requirements=["C", "W"])  # compiled code accepts no other
 
     def diagonal(self, X):
         """Return the kernel value k(x, x) for each row x of X, as float64."""

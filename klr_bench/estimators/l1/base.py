@@ -91,10 +91,11 @@ class L1Classifier(KernelClassifier):
         if self.features == "kernel":
             return KernelFeatures.of(X, kernel_of(self, X, weights))
         gamma = float(kernel_of(self, X, weights).gamma)
-        self._drawn_for = (X.shape[1], self.n_components, gamma)
-        if self.warm_start and self._drawn_for == last:
-            return self._map
-        return FourierFeatures.of(X, self.n_components, gamma, random)
+        drawn_for = (X.shape[1], self.n_components, gamma)
+        is_kept = self.warm_start and drawn_for == last
+        features = self._map if is_kept else FourierFeatures.of(X, self.n_components, gamma, random)
+        self._drawn_for = drawn_for
+        return features
 
     def _last_solution(self):
         return (self.coef_, self.intercept_) if self.warm_start and "coef_" in vars(self) else None

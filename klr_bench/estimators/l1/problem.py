@@ -45,6 +45,11 @@ class Problem:
         return self.matrix.shape[1] + self.intercept
 
     @cached_property
+    def smallest(self):
+        """Objective from which on the duality gap is compared with it; a smaller one counts as this."""
+        return 1e-12 * self.weights.max(initial=0.0)
+
+    @cached_property
     def penalty(self):
         """L1 penalty of each parameter: `lam` for the coefficients and 0 for the intercept."""
         return np.append(np.full(self.matrix.shape[1], float(self.lam)), np.zeros(int(self.intercept)))
@@ -178,11 +183,11 @@ class Iterate:
     @property
     def relative_gap(self):
         """Duality gap at this iterate, divided by the objective."""
-        return self.gap / max(self.objective, 1e-12)
+        return self.gap / max(self.objective, self.problem.smallest)
 
     def reaches(self, tol):
         """Return True if the relative duality gap is known to be at most `tol`."""
-        level = tol * max(self.objective_known or 0.0, 1e-12)
+        level = tol * max(self.objective_known or 0.0, self.problem.smallest)
         if self.gap_known is not None:
             return self.gap_known <= level
         return self.gap_bound is not None and self.gap_bound <= level and self.gap <= level

@@ -8,7 +8,7 @@ from itertools import repeat
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from klr_bench.estimators.core.checks import LearningFailed, checked_decision, checked_fit
+from klr_bench.estimators.core.checks import LearningFailed, checked_decision, checked_fit, cleared_by_errors
 from klr_bench.estimators.core.classifier import Classifier
 from klr_bench.estimators.core.multiclass import fitted_learners, one_vs_rest, spread
 from klr_bench.estimators.core.parameters import CLASS_WEIGHT, VERBOSE, estimator, parameter
@@ -175,12 +175,13 @@ class IncrementalClassifier(LinearClassifier):
 
         engine = self._state = self._engine(X, weights)
         engine.update = self._update
-        run_passes(
-            engine, X, signs, None, (None, weights), self._check, None if callback is None else report,
-            repeat(None, n_passes), merging=False, enough=lambda: False,
-        )  # fmt: skip
-        engine.update = None  # so that nothing refers to itself
-        self._publish()
+        with cleared_by_errors(self):
+            run_passes(
+                engine, X, signs, None, (None, weights), self._check, None if callback is None else report,
+                repeat(None, n_passes), merging=False, enough=lambda: False,
+            )  # fmt: skip
+            engine.update = None  # so that nothing refers to itself
+            self._publish()
 
     def _check(self):
         """Raise LearningFailed if the engine has refused an example."""

@@ -90,7 +90,7 @@ class ConfidenceWeighted(ConfidenceLearner):
     safeguard : bool, default=True
         Whether to limit how much one row adds to the inverse covariance, so that the covariance stays positive
         definite.  On noisy data it shrinks without limit.  With False, the published rule, rounding makes it
-        indefinite, and rows whose variance is not positive are skipped: 43.7 % error instead of 32.9 % in the same
+        indefinite, and rows whose variance is not positive are skipped: 44.4 % error instead of 32.9 % in the same
         reference.
 
     Notes

@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY
 import numpy as np
 from sklearn.utils._param_validation import Options
 
-from klr_bench.estimators.core.checks import checked_fit, verbose_callback, warn
+from klr_bench.estimators.core.checks import checked_fit, cleared_by_errors, verbose_callback, warn
 from klr_bench.estimators.core.multiclass import one_vs_rest
 from klr_bench.estimators.core.parameters import COUNT, NOT_NEGATIVE, POSITIVE, estimator, fixed, parameter
 from klr_bench.estimators.core.rows import occurring
@@ -170,7 +170,9 @@ class SparseBatchConfidenceWeighted(WeightedSolver):
             self.coef_ = np.zeros(self.n_features_in_)
             self.coef_[self.selected_features_] = problem.weights
             self.theta_, self.n_iter_ = np.array(thetas), len(thetas)
-            if thetas and callback is not None and callback(self, self.n_iter_):
+            with cleared_by_errors(self):
+                ended = thetas and callback is not None and callback(self, self.n_iter_)
+            if ended:
                 self.stopped_by_ = "callback"
                 break
             free[problem.features] = False
@@ -221,8 +223,9 @@ class SparseBatchConfidenceWeighted(WeightedSolver):
 class FeatureGeneratingMachine(SparseBatchConfidenceWeighted):
     r"""Feature generating machine, a linear SVM that selects groups of features.
 
-    Use it to keep some of thousands of features, or groups of them, in a linear model: it was the most accurate of our
-    selectors on RCV1 for a given number of features.  A round passes over all rows and features.
+    Use it to keep some of thousands of features, or groups of them, in a linear model.  With ``n_passes=50`` it
+    was the most accurate of our selectors on RCV1 for a given number of features, at ten times the time; with one pass
+    `SparDCA` has its accuracy with fewer features.  A round passes over all rows and features.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from klr_bench.estimators.core.checks import LearningFailed, checked_decision, checked_fit
+from klr_bench.estimators.core.checks import LearningFailed, checked_decision, checked_fit, cleared_by_errors
 from klr_bench.estimators.core.classifier import Classifier
 from klr_bench.estimators.core.kernels import ANY_KERNEL, WIDTHS, kernel_of, rows_of
 from klr_bench.estimators.core.parameters import (
@@ -240,8 +240,10 @@ class OnlineClassifier(Classifier):
             return self
         if first:
             self._n_first = len(y)
-        learn_in_order(*self._learning_from(X, y, weights, callback))
-        self._publish()
+        arguments = self._learning_from(X, y, weights, callback)
+        with cleared_by_errors(self):
+            learn_in_order(*arguments)
+            self._publish()
         self._learn_row = short_way(self) if X.shape[0] == 1 else None
         return self
 
@@ -356,9 +358,10 @@ class OnlineClassifier(Classifier):
             self.cumulative_loss_ = float(engine.functions["loss"][0])
 
     def _publish_if_due(self):
-        due = vars(self).pop("_is_due", False)
+        due = "_is_due" in vars(self)
         if due:
             self._publish()
+            vars(self).pop("_is_due", None)  # now, because another thread may read an attribute
         return due
 
     def _dtypes(self):

@@ -40,11 +40,11 @@ class PrototypeKLR(PrototypeClassifier):
     n_prototypes : int or None, default=None
         Number J of prototypes, >= 1 and at most n_samples; None is 10, or two per class if that is more, or the number
         of rows if that is less.  The posts have 3 and 5 in the plane and 50 for 7,000 features.  The log loss on ten
-        digits is 0.47, 0.21, 0.15 and 0.10 with 5, 10, 20 and 50 (reference of prototypes_curve).
+        digits is 0.46, 0.21, 0.15 and 0.10 with 5, 10, 20 and 50 (reference of prototypes_curve).
     init : {"random", "kmeans", "archetypes"}, default="random"
         The first prototypes: training rows drawn at random, centers of k-means, or archetypes, which are extreme
         mixtures of rows (first post, question 6), of at most 2,000 rows, made dense.  On the same digits "kmeans" helps
-        where prototypes are few (0.41 in place of 0.47 with 5) and where they are not learned.
+        where prototypes are few (0.40 in place of 0.46 with 5) and where they are not learned.
     learn_prototypes : bool, default=True
         Whether u is learned.  False keeps the first prototypes (Blum), which costs log loss: 0.19 in place of 0.10 with
         50 random rows of the same digits.

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from klr_bench.estimators.core.kernels import squared_norms
 from klr_bench.estimators.core.multiclass import SEEDS
-from klr_bench.estimators.core.rows import ROUNDING, largest_of, weighted_median, weighted_sample
+from klr_bench.estimators.core.rows import ROUNDING, csr_places, largest_of, weighted_median, weighted_sample
 from klr_bench.estimators.prototype.archetypes import archetypes
 from klr_bench.estimators.prototype.model import DENSE
 
@@ -54,6 +54,9 @@ def first_prototypes(rows, J, init, random):
         from sklearn.cluster import MiniBatchKMeans
 
         seed = random.randint(SEEDS)
+        if sp.issparse(X):  # k-means needs indices of 32 bits, which sparse arrays need not have
+            indptr, indices = csr_places(X)
+            X = sp.csr_matrix((X.data, indices, indptr), X.shape)
         return MiniBatchKMeans(J, n_init=1, random_state=seed, batch_size=2048).fit(X, sample_weight=v).cluster_centers_
     if init == "archetypes" and sp.issparse(X) and X.shape[0] * X.shape[1] > DENSE:
         message = (

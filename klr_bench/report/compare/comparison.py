@@ -35,6 +35,7 @@ class Outcome(Enum):
     SPLIT = "the split of the data is unknown"
     INFINITE = "a value is infinite"
     ONE_ONLY = "measured in one run only"
+    NO_PAIR = "no repeat has a value in both runs"
 
 
 @dataclass
@@ -90,7 +91,8 @@ class Comparison:
     @property
     def equal_numbers(self) -> bool:
         """True if all metrics, except times and memory, are equal in each repeat."""
-        return all(number.outcome in (Outcome.EQUAL, Outcome.ONE_ONLY) for number in self.numbers)
+        outcomes = {number.outcome for number in self.numbers}
+        return not outcomes or (Outcome.EQUAL in outcomes and outcomes <= {Outcome.EQUAL, Outcome.ONE_ONLY})
 
     @property
     def identical(self) -> bool:
@@ -177,7 +179,10 @@ def _number(
         ratio = float(np.mean([split_ratio(rows[0][n]) for n in both])) if pairing.resampled else 0.0
     values_a, values_b = (np.array([*side.values()]) for side in sides)
     number = Number(method, metric, Entry.of(values_a), Entry.of(values_b))
-    if number.first.mean is None or number.second.mean is None or (pairing.kind == "paired" and not both):
+    if number.first.mean is None or number.second.mean is None:
+        return number
+    if pairing.kind == "paired" and not both:
+        number.outcome = Outcome.NO_PAIR
         return number
     number.difference = number.first.mean - number.second.mean
     if metric.of_machine:

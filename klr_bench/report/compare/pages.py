@@ -111,6 +111,8 @@ def _headline(two: Comparison) -> str:
     if two.equal_numbers:
         of = "all" if cells.n_equal_numbers == cells.n_both else f"{cells.n_equal_numbers:,} of"
         return f"equal numbers in {of} {pluralize(cells.n_both, 'cell')} of both"
+    if all(compared.outcome is Outcome.ONE_ONLY for compared in two.numbers):
+        return "no number in both"
     n_significant, n_different = sum(compared.significant for compared in tested), len(two.numbers) - n_equal
     significant = f"{n_significant:,} of {len(tested):,} tested ones significantly" if tested else "none tested"
     return f"{pluralize(n_different, 'number')} not equal, {significant}"

@@ -109,8 +109,9 @@ def plot_traces(inputs: Inputs, x: Axis, y: Axis) -> Plot | None:
                 spread = together["y"].std().fillna(0.0)[means.index]
                 if means.empty:
                     continue
-                average = connected(curve, look, means["x"], means["y"], list(fits))
-                series.append(replace(average, spread=spread.tolist()))
+                average = connected(curve, look, means["x"], means["y"])
+                keys = [[*map(str, together.get_group(k)["key"])] for k in means.index]
+                series.append(replace(average, spread=spread.tolist(), keys=keys))
                 shown = {key: kept for key, fit in fits.items() if len(kept := _positive(fit, logarithmic))}
                 repeats = [connected(curve, look, fit["x"], fit["y"], [key]) for key, fit in shown.items()]
                 series += [replace(repeat, kind="repeat") for repeat in repeats if len(fits) > 1]

@@ -66,7 +66,7 @@ class JudgedClaim:
     missing: Sequence[str] = ()
     """Experiments to which the claim refers, but which were not run."""
     n_incomparable: int = 0
-    """Number of skipped comparisons, of times from different machines or a busy machine."""
+    """Number of skipped comparisons: of incomparable times, or with a method that failed."""
     on_other_data: Sequence[ClaimComparison] = ()
     """Comparisons on data sets that the paper does not use; they do not affect the verdict."""
     published: Sequence[ClaimComparison] = ()
@@ -107,7 +107,8 @@ class JudgedClaim:
         notes += [f"Not run: {', '.join(self.missing)}."] if self.missing else []
         if self.n_incomparable:
             notes.append(
-                f"Skipped: {self.n_incomparable} comparisons of times from different machines or a busy machine."
+                f"Skipped: {self.n_incomparable} comparisons of times from different machines or a busy machine, or "
+                "with a method that failed."
             )
         if self.on_other_data:
             notes.append(f"On other data: {_evidence(self.on_other_data)}")
@@ -176,7 +177,7 @@ def judge(
 
 
 def compare(statements: Sequence[Statement], groups: Groups) -> list[ClaimComparison | None]:
-    """Return the comparisons of statements, and None for pairs of times that are not comparable."""
+    """Return the comparisons of statements, and None for pairs that cannot be compared."""
     return [
         _comparison(statement, dataset[1], pair)
         for dataset in groups
@@ -197,7 +198,10 @@ class Pair(NamedTuple):
 
 
 def pairs(statement: Statement, dataset: tuple[str, str], groups: Groups) -> Iterator[Pair]:
-    """Yield the pairs of results on a data set that a statement compares."""
+    """Yield the pairs of results on a data set that a statement compares.
+
+    Methods without the metric are omitted, but not those of which all fits failed.
+    """
     other = statement.than_metric or statement.metric
     for left in select(statement.of, groups[dataset]):
         rights: list[tuple[str, Method | None, Entry]] = [
@@ -207,16 +211,26 @@ def pairs(statement: Statement, dataset: tuple[str, str], groups: Groups) -> Ite
             rights = [("", None, constant(statement.value))]
         for name, right, theirs in rights:
             pair = Pair(left, left.entries[statement.metric], name, right, theirs)
-            if _number(pair.ours, statement) is not None and _number(theirs, statement) is not None:
+            if _are_known(pair, statement) or any(method and _has_failed(method) for method in (left, right)):
                 yield pair
 
 
+def _are_known(pair: Pair, statement: Statement) -> bool:
+    return _number(pair.ours, statement) is not None and _number(pair.theirs, statement) is not None
+
+
+def _has_failed(method: Method) -> bool:
+    return not method.n_ok and not method.timed_out and bool(method.failures)
+
+
 def _comparison(statement: Statement, label: str, pair: Pair) -> ClaimComparison | None:
-    """Compare two results; return None if they are times that are not comparable."""
+    """Compare two results; return None if one is missing, or if they are times that are not comparable."""
     left, ours, name, right, theirs = pair
+    if not _are_known(pair, statement):
+        return None
     metric, other = METRICS[statement.metric], METRICS[statement.than_metric or statement.metric]
     are_times = {metric.name, other.name} <= TIMES
-    if are_times and right is not None and not left.conditions.alike(right.conditions):
+    if are_times and not left.conditions.alike((right or left).conditions):
         return None
     low, high = interval(statement, ours, theirs, metric)
     if are_times:  # a fit that a time limit ended would have taken longer

@@ -118,6 +118,16 @@ def assert_same_learner(learner, X, y, f, *, tolerance):
     assert (learner.n_mistakes_, learner.n_updates_, learner.t_) == (mistakes, updates, len(y))
 
 
+@pytest.mark.parametrize("cuts", [[], [1], [2], [3], [1, 2, 3]])
+def test_rounding_errors_make_no_step_at_a_tie(cuts):
+    """At the last row the sum 1 + e^-0.5 - e^-0.5 of its kernel values is 1, where the hinge loss is 0."""
+    X, y = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 0.0]]), np.array([1, 1, 0, 1])
+    learner = NOGD(50, loss="hinge", eta=1.0, gamma=0.5, n_epochs=1, shuffle=False, random_state=0)
+    for rows in np.split(np.arange(4), cuts):
+        learner.partial_fit(X[rows], y[rows], classes=[0, 1])
+    assert learner.n_support_ == 3
+
+
 @cover(
     3,
     loss=LOSSES,

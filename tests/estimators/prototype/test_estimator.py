@@ -279,6 +279,17 @@ def test_kmeans_has_as_many_rows_as_prototypes(monkeypatch):
     assert len(PrototypeKLR(8, init="kmeans", random_state=0).fit(X, y).prototypes_) == 8
 
 
+@pytest.mark.parametrize("init", ["random", "kmeans", "archetypes"])
+def test_sparse_arrays_may_have_indices_of_64_bits(init):
+    X, y = sp.random(60, 9, 0.3, "csr", random_state=0), np.arange(60) % 2
+    wide = sp.csr_array((X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64)), X.shape)
+    assert wide.indices.dtype == np.int64
+    found, expected = (
+        PrototypeKLR(3, init=init, random_state=0).fit(rows, y).decision_function(X) for rows in (wide, X)
+    )
+    np.testing.assert_allclose(found, expected)
+
+
 def test_each_class_keeps_a_row_to_learn_from():
     X, _ = three_classes(60)
     rare = np.where(np.arange(60) == 5, 7, np.arange(60) % 2)

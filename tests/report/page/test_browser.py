@@ -136,6 +136,14 @@ def test_a_table_sorts_and_filters_as_the_records_do(open_page: Open, pages: dic
     assert "no rows" in table.locator(".count").inner_text()
 
 
+def test_numbers_in_texts_are_sorted_by_their_values(open_page: Open, pages: dict[str, Path]) -> None:
+    page = open_page(pages["magic"]).page
+    texts = ["OSKL G=0.5", "OSKL G=0.125", "OSKL G=1e-05", "NC", "OSKL G=10", "2011-05-06", "2011-05-10", "OSKL G=-1"]
+    found = page.evaluate("(texts) => texts.sort(klr.compareTexts)", texts)
+    expected = ["2011-05-06", "2011-05-10", "NC"]
+    assert found == expected + [f"OSKL G={value}" for value in ("-1", "1e-05", "0.125", "0.5", "10")]
+
+
 def test_a_printed_table_sorts_by_keyboard_with_the_published_values_below_each_method(
     open_page: Open, pages: dict[str, Path]
 ) -> None:

@@ -134,6 +134,29 @@ def test_a_time_limit_is_a_lower_bound(tmp_path: Path, oskl: dict[str, Any], nc:
     assert judged(both, statement_of(OSKL, "fit_time_s", "below", NC)).verdict == verdict
 
 
+@pytest.mark.parametrize("failed", ["nc", "oskl", None])
+def test_a_claim_on_a_method_that_failed_is_undecided(tmp_path: Path, failed: str | None) -> None:
+    rows = [
+        record(name, variant, 0, dataset="digits", **({"status": "error"} if name == failed else values))
+        for name, variant, values in (("nc", "", {"n_support": 9}), ("oskl", "G=1", {"n_support": 5}))
+    ]
+    both = {"mine": measure(read_results(write(tmp_path / "mine", rows, CONFIG)))}
+    statements = [
+        statement_of({"algorithms": [left]}, "n_support", "below", {"algorithms": [right]})
+        for left, right in (("oskl", "nc"), ("dcd", "nc"))
+    ]
+    small = statement_of({"algorithms": [{"nc": "oskl"}.get(failed or "", "nc")]}, "n_support", "below", 100)
+    found = judged(both, small, *statements)
+    assert (found.verdict, found.n_incomparable) == ((UNDECIDED, 1) if failed else (HOLDS, 0))
+
+
+@pytest.mark.parametrize("load", [0.0, 0.5])
+def test_times_of_a_busy_machine_are_not_compared_with_a_constant(tmp_path: Path, load: float) -> None:
+    rows = [record("nc", "", 0, dataset="digits", fit_time_s=9.0, load=load)]
+    both = {"mine": measure(read_results(write(tmp_path / "mine", rows, CONFIG)))}
+    assert judged(both, statement_of(NC, "fit_time_s", "below", 10.0)).n_incomparable == bool(load)
+
+
 def test_columns_of_two_experiments_on_one_data_set_are_compared(measured: dict[str, Measured]) -> None:
     statement = {"metric": "accuracy", "of": {"algorithms": ["dcd"]}, "relation": "above", "than": OSKL}
     assert judged(measured, statement, experiments=["mine", "other"]).count() == "3 of 3"

@@ -67,7 +67,7 @@ class Axis:
     def is_share(self) -> bool:
         """True if the values are shares in percent, which an axis shows from 0 to 100 at most."""
         metric = METRICS.get(self.metric)
-        is_bounded = metric is None or (metric.low, metric.high) == (0, 1)
+        is_bounded = metric is not None and (metric.low, metric.high) == (0, 1)
         return self.factor == 100.0 and not self.logarithmic and is_bounded
 
     def scaled(self, value: float | None) -> float | None:

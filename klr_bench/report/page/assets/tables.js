@@ -1,6 +1,17 @@
 "use strict";
 /* Tables that sort, filter and give what they show as CSV. */
 
+/* Compares texts; numbers in them count by their values, so that 0.125 comes before 0.5. */
+klr.compareTexts = (a, b) => {
+  const parts = (text) => text.split(/((?:(?<![\w.])-)?\d+(?:\.\d+)?(?:e[-+]?\d+)?)/i),
+    [left, right] = [parts(a), parts(b)];
+  for (let at = 0; at < Math.min(left.length, right.length); at++) {
+    const order = at % 2 ? left[at] - right[at] : left[at].localeCompare(right[at], "en");
+    if (order) return order;
+  }
+  return left.length - right.length;
+};
+
 /* Makes the columns of a printed table sort; the rows of a paper stay below their method, a total stays last. */
 klr.sortPrinted = (table) => {
   klr.sorted ??= new Map(); // of tables that newer ones replace
@@ -18,7 +29,7 @@ klr.sortPrinted = (table) => {
     const text = (group) => group[0].cells[at].textContent.trim();
     const number = (group) => parseFloat(text(group).replaceAll(",", ""));
     const compare = (a, b) =>
-      at ? number(a) - number(b) || text(a).localeCompare(text(b), "en") : text(a).localeCompare(text(b), "en", { numeric: true });
+      at ? number(a) - number(b) || text(a).localeCompare(text(b), "en") : klr.compareTexts(text(a), text(b));
     const isFilled = (group) => !["", "-"].includes(text(group));
     const sortAs = (next) => {
       for (const cell of heads) cell.ariaSort = cell === head ? next : "none";
@@ -142,7 +153,7 @@ klr.drawTable = (() => {
         const sign = sort.startsWith("-") ? -1 : 1,
           numeric = table.columns[at].numeric;
         const value = numeric ? (row) => numberOf(row[at]) : (row) => printed(table, row, at);
-        const compare = numeric ? (a, b) => a - b : (a, b) => a.localeCompare(b, "en", { numeric: true });
+        const compare = numeric ? (a, b) => a - b : klr.compareTexts;
         const filled = rows.filter((row) => row[at] !== "").map((row) => [value(row), row]);
         filled.sort((a, b) => sign * compare(a[0], b[0]));
         rows = [...filled.map((pair) => pair[1]), ...rows.filter((row) => row[at] === "")];
