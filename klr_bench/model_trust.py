@@ -284,7 +284,7 @@ def check_members(archive: ZipFile, most: int) -> None:
         longer = copy(member)
         longer.file_size += 1
         with archive.open(longer) as content:
-            if sum(map(len, iter(lambda: content.read(1 << 16), b""))) > member.file_size:  # noqa: B023
+            if sum(map(len, iter(lambda: content.read(1 << 16), b""))) > member.file_size:
                 message = f"{member.filename} is larger than the archive says"
                 raise ValueError(message)
 
@@ -322,7 +322,8 @@ def _check_total(size: int, most: int) -> None:
 
 def _shape_and_size(archive: ZipFile, name: str) -> tuple[tuple[int, ...], int]:
     """Return the shape of the array in a member, and the size of the member or, if it is larger, of the array."""
-    shape, declared = (), 0
+    shape: tuple[int, ...] = ()
+    declared = 0
     with archive.open(name) as member, suppress(ValueError):
         start = BytesIO(member.read(LONGEST_HEADER))
         read_header = {1: format.read_array_header_1_0, 2: format.read_array_header_2_0}[format.read_magic(start)[0]]

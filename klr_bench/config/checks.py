@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,7 @@ from klr_bench.parsing import check_choice, refuse
 from klr_bench.results.record import RESERVED
 
 
-def check_run(
-    run: RunConfig, sweep: Mapping[str, Parameters], overrides: set[str], searched: Sequence[Path]
-) -> None:
+def check_run(run: RunConfig, sweep: Mapping[str, Parameters], overrides: set[str], searched: Sequence[Path]) -> None:
     """Raise KlrBenchError if settings of a run are unknown or contradict each other.
 
     `sweep` is that of the experiment, which also has algorithms that are not selected.  `overrides` are the names of

@@ -79,7 +79,7 @@ def _check_combination(dataset: DatasetEntry, source: SourceConfig, split: Split
         (("only", "derive", "parts"), has_column, "with a split by a column"),
         (("source.test_path",), has_column and source.test_path is not None, "with a split by a column"),
         *(
-            ((f"source.{key}",), is_stream and getattr(source, key) is not None, "on a stream, which is read row by row")
+            ((f"source.{key}",), is_stream and getattr(source, key) is not None, "on a stream")
             for key in ("columns", "coerce", "decimal", "test_path")
         ),
     ]

@@ -313,7 +313,7 @@ def _classes(y: Any, frame: Frame) -> NDArray[Any] | None:
     """Return the classes of the rows (n,), or None if y is None or no classes."""
     if y is None:
         return None
-    if np.ndim(y) == 2 and np.shape(y)[1] > 1:
+    if len(shape := np.shape(np.asarray(y))) == 2 and shape[1] > 1:
         return None
     y = column_or_1d(y)
     check_consistent_length(frame.lines, y)

@@ -59,7 +59,7 @@ def _at_checkpoints(results: Results, metric: str) -> pd.DataFrame:
 def _settled(accuracy: pd.DataFrame) -> pd.Series:
     last = accuracy.groupby("key")["value"].transform("last")
     low = accuracy[accuracy["value"] < last - SETTLED - 1e-9]  # the bound itself is reached
-    last_low = accuracy["key"].map(low.groupby("key")["t"].max()).fillna(-1)
+    last_low = accuracy["key"].map(low.groupby("key")["t"].max()).astype(float).fillna(-1)
     return accuracy[accuracy["t"] > last_low].groupby("key")["elapsed_s"].min()
 
 

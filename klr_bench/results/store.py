@@ -26,7 +26,6 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
-
 from klr_bench.errors import KlrBenchError, fail
 from klr_bench.files import Stamp, read_stamped_json, regular, stamp_of, unwritable, write_atomic, write_checked_json
 from klr_bench.printing import shortened

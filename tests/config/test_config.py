@@ -115,7 +115,7 @@ def test_parameters_of_parts_of_a_pipeline_may_be_in_a_grid() -> None:
 REFUSED = [
     (["+foo=1"], r"unknown key 'foo'\. Known: against, algorithms, budget, data, .*trace\."),
     (["experiment=oskl_magic", "+left_out.magic.oskl={G: [3]}"], r"left_out\.magic\.oskl\.G: unknown value 3\. Know"),
-    (["experiment=oskl_magic", "+left_out.magic.oskl={G: ['1']}"], r"left_out\.magic\.oskl\.G: unknown value '1'\. K"),
+    (["experiment=oskl_magic", "+left_out.magic.oskl={G: ['1']}"], r"left_out\.magic\.oskl\.G: unknown value '1'\. "),
     (
         ["selection.nested=false"],
         r"selection\.nested=false: expected folds for \w+, got none\. Set datasets\.\w+\.split\.folds\.",

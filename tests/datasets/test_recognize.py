@@ -262,7 +262,7 @@ def test_a_separator_inside_brackets_is_part_of_a_field(write: Write, inner: str
 @pytest.mark.parametrize("header", [True, False])
 def test_a_separator_inside_quotes_is_part_of_a_field(write: Write, inner: str, header: bool) -> None:
     rows = [["A", "B", "L", "y"]] * header
-    rows += [[f"0.{i}7", "abc"[i % 3], f'"{i % 2}{inner}2"', str(i % 2)] for i in range(8)]
+    rows += [[f"0.{i}7", "abc"[i % 3], f'"a{i % 2}{inner}2"', str(i % 2)] for i in range(8)]
     arrays = read([write("".join(" ".join(row) + "\n" for row in rows))], Reading(table=1))
     assert arrays.said[1].startswith("1 column of numbers")
     assert "2 columns of text as 4 binary features" in arrays.said[2]

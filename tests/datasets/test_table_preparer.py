@@ -259,7 +259,8 @@ def test_conventions_of_scikit_learn() -> None:
 
 def test_truth_values_of_an_array_are_numbers_where_numbers_were_learned() -> None:
     numbers = np.random.default_rng(0).integers(0, 2, (40, 2))
-    for preparer in (TablePreparer(scale=None).fit(numbers), TablePreparer({"x0": "number"}, scale=None).fit(numbers == 1)):
+    declared = TablePreparer({"x0": "number"}, scale=None)
+    for preparer in (TablePreparer(scale=None).fit(numbers), declared.fit(numbers == 1)):
         np.testing.assert_array_equal(preparer.transform(numbers == 1), numbers)
 
 

@@ -242,7 +242,7 @@ def test_missing_values_and_texts_lead_to_the_class_that_converts_them(column):
             learner.fit(table, [0, 1, 1])
 
 
-@pytest.mark.parametrize("name", [ALMA, DUOL, KernelOGD, BudgetOSKL, DualCDKLR])
+@pytest.mark.parametrize("name", [ALMA, DUOL, KernelOGD, DualCDKLR])
 def test_a_function_may_return_a_read_only_matrix(name):
     def read_only(X, Z):
         values = rbf_kernel(X, Z, 0.3)

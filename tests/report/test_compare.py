@@ -119,7 +119,10 @@ def test_a_run_without_successful_repeats_is_not_equal(make: Make) -> None:
     two = compare(make("a", rows), make("b", [replace(row, status="error", metrics={}) for row in rows]))
     assert not two.equal_numbers
     assert "no number in both" in documents(two)[0].title
-    halves = [[row for row in rows if row.repeat in repeats] for repeats in ((0, 1), (2, 3))]
+    halves = [
+        [row if row.repeat in repeats else replace(row, status="error", metrics={}) for row in rows]
+        for repeats in ((0, 1), (2, 3))
+    ]
     apart = compare(make("c", halves[0]), make("d", halves[1]))
     assert {number.outcome.value for number in apart.numbers} == {"no repeat has a value in both runs"}
     assert not apart.equal_numbers

@@ -24,11 +24,11 @@ def cgd(problem, x, *, threshold="adaptive"):
     here is that of Tseng and Yun, with their constant 0.1.
     """
     adaptive, greedy = threshold == "adaptive", threshold == "greedy"
-    v = FIRST_THRESHOLD if adaptive else threshold
+    v, unit = FIRST_THRESHOLD if adaptive else threshold, problem.largest_weight
     margins = problem.products(x)  # line 181
     gradient, diagonal, _ = problem.slopes(margins, second=True)
     while True:
-        H = np.clip(diagonal, 1e-10, 1e10)  # line 171
+        H = np.clip(diagonal, 1e-10 * unit, 1e10 * unit)  # line 171
         d = soft(x - gradient / H, problem.penalty / H) - x  # line 184
         if greedy:
             decrease = -d * (gradient + 0.5 * H * d) - problem.penalty * (np.abs(x + d) - np.abs(x))

@@ -27,7 +27,7 @@ def fista(problem, x, *, scale="identity", mu=1.0, shrink=0.8, growth=1.0):
         gradient, diagonal, dual = problem.slopes(margins, second=scale != "identity")
         loss = problem.loss(margins)
         if scale != "identity":
-            diagonal = np.maximum(diagonal, 1e-10)
+            diagonal = np.maximum(diagonal, 1e-10 * problem.largest_weight)
             H = diagonal if H is None or scale == "current" else np.minimum(H, diagonal)  # lines 110-112
         before, margins_before, mu = y, margins_y, mu * growth
         while True:  # lines 126-128

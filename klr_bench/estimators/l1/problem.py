@@ -45,9 +45,9 @@ class Problem:
         return self.matrix.shape[1] + self.intercept
 
     @cached_property
-    def smallest(self):
-        """Objective from which on the duality gap is compared with it; a smaller one counts as this."""
-        return 1e-12 * self.weights.max(initial=0.0)
+    def largest_weight(self):
+        """Unit of the smallest and largest values that the solvers tell from 0 and infinity."""
+        return self.weights.max(initial=0.0)
 
     @cached_property
     def penalty(self):
@@ -183,11 +183,11 @@ class Iterate:
     @property
     def relative_gap(self):
         """Duality gap at this iterate, divided by the objective."""
-        return self.gap / max(self.objective, self.problem.smallest)
+        return self.gap / max(self.objective, 1e-12 * self.problem.largest_weight)
 
     def reaches(self, tol):
         """Return True if the relative duality gap is known to be at most `tol`."""
-        level = tol * max(self.objective_known or 0.0, self.problem.smallest)
+        level = tol * max(self.objective_known or 0.0, 1e-12 * self.problem.largest_weight)
         if self.gap_known is not None:
             return self.gap_known <= level
         return self.gap_bound is not None and self.gap_bound <= level and self.gap <= level

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -110,7 +111,7 @@ def plot_traces(inputs: Inputs, x: Axis, y: Axis) -> Plot | None:
                 if means.empty:
                     continue
                 average = connected(curve, look, means["x"], means["y"])
-                keys = [[*map(str, together.get_group(k)["key"])] for k in means.index]
+                keys: list[Sequence[str]] = [[*map(str, together.get_group(k)["key"])] for k in means.index]
                 series.append(replace(average, spread=spread.tolist(), keys=keys))
                 shown = {key: kept for key, fit in fits.items() if len(kept := _positive(fit, logarithmic))}
                 repeats = [connected(curve, look, fit["x"], fit["y"], [key]) for key, fit in shown.items()]

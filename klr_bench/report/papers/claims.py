@@ -211,12 +211,9 @@ def pairs(statement: Statement, dataset: tuple[str, str], groups: Groups) -> Ite
             rights = [("", None, constant(statement.value))]
         for name, right, theirs in rights:
             pair = Pair(left, left.entries[statement.metric], name, right, theirs)
-            if _are_known(pair, statement) or any(method and _has_failed(method) for method in (left, right)):
+            sides = ((left, pair.ours), (right, theirs))
+            if all(_number(entry, statement) is not None or (side and _has_failed(side)) for side, entry in sides):
                 yield pair
-
-
-def _are_known(pair: Pair, statement: Statement) -> bool:
-    return _number(pair.ours, statement) is not None and _number(pair.theirs, statement) is not None
 
 
 def _has_failed(method: Method) -> bool:
@@ -226,7 +223,7 @@ def _has_failed(method: Method) -> bool:
 def _comparison(statement: Statement, label: str, pair: Pair) -> ClaimComparison | None:
     """Compare two results; return None if one is missing, or if they are times that are not comparable."""
     left, ours, name, right, theirs = pair
-    if not _are_known(pair, statement):
+    if _number(ours, statement) is None or _number(theirs, statement) is None:
         return None
     metric, other = METRICS[statement.metric], METRICS[statement.than_metric or statement.metric]
     are_times = {metric.name, other.name} <= TIMES
