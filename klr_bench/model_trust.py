@@ -321,7 +321,7 @@ def _check_total(size: int, most: int) -> None:
 
 
 def _shape_and_size(archive: ZipFile, name: str) -> tuple[tuple[int, ...], int]:
-    """Return the shape of the array in a member, and the size of the member or, if it is larger, of the array."""
+    """Return the shape of the array in a member, and the larger of the sizes of both."""
     shape: tuple[int, ...] = ()
     declared = 0
     with archive.open(name) as member, suppress(ValueError):

@@ -82,7 +82,7 @@ def _refuse(event: Any, expected: str, got: str) -> NoReturn:
 
 
 def dump_yaml(content: Any) -> str:
-    """Return YAML that `read_yaml` reads as the same content: 1e-3 and 12e45 are quoted if they are texts."""
+    """Return YAML that `read_yaml` reads as the same content: texts such as 12e45 are quoted."""
     import yaml
 
     class Dumper(yaml.SafeDumper):

@@ -103,10 +103,10 @@ def content_sha256(path: Path, state: State) -> str:
 
 
 def state_of(path: Path) -> State:
-    """Return the size, modification time, change time and place on the disk of a file.  Raises OSError.
+    """Return the size, two times and the place on the disk of a file.  Raises OSError.
 
-    Programs such as rsync and cp -p set the modification time of the files that they write, but no program can set the
-    change time.
+    The times are those of the last modification and of the last change.  Programs such as rsync and cp -p set the
+    modification time of the files that they write, but no program can set the change time.
     """
     state = path.stat()
     return state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_dev, state.st_ino

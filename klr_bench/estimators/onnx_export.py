@@ -169,7 +169,7 @@ def _add_classifier(graph, model, rows):
 
 
 def _add_outputs(graph, model, f, temperature):
-    """Add the nodes of the label, from float64, and of the other output; return as `_add_classifier`."""
+    """Add the label, from float64, and the other output; return as `_add_classifier`."""
     constant, node, classes = graph.constant, graph.node, model.classes_
     many = len(classes) > 2
     scores = f if many else node("Concat", node("Neg", f), f, axis=1)

@@ -70,7 +70,7 @@ def _gains(accuracy: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
 
 
 def with_smallest(objectives: pd.DataFrame, records: pd.DataFrame) -> pd.DataFrame:
-    """Add a column `smallest`: the least objective with the same run, data set, repeat and lambda."""
+    """Add a column `smallest`: the least objective of the run, data set, repeat and lambda."""
     lam = [str(params.get("lam")) for params in records["params"]]
     groups = records[["key", "dataset", "repeat"]].assign(lam=lam, run=records["key"].map(run_of))
     merged = objectives.merge(groups, on="key")

@@ -87,7 +87,7 @@ def checked_fit(method):
 
 @contextmanager
 def cleared_by_errors(estimator):
-    """Return a context in which an estimator learns: any error leaves it unfitted, also one of the callback."""
+    """Return a context in which any error, also of the callback, clears an estimator."""
     try:
         yield
     except BaseException:

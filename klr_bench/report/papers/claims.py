@@ -221,7 +221,7 @@ def _has_failed(method: Method) -> bool:
 
 
 def _comparison(statement: Statement, label: str, pair: Pair) -> ClaimComparison | None:
-    """Compare two results; return None if one is missing, or if they are times that are not comparable."""
+    """Compare two results; return None if one is missing, or for incomparable times."""
     left, ours, name, right, theirs = pair
     if _number(ours, statement) is None or _number(theirs, statement) is None:
         return None

@@ -143,7 +143,7 @@ def perturbed(claim: Claim, results: Results, numbers: dict[tuple[int, str], flo
                 std = number / np.std(SPLITS, ddof=1) if metric in spread else SMALL * (1 + next(scale) / 1000)
                 mean = 0.5 if metric in spread else number
                 entries[metric] = Entry.of(dict(enumerate(mean + std * SPLITS)))
-        return replace(method, entries=entries, timed_out=False, conditions=IDLE)
+        return replace(method, entries=entries, timed_out=False, failures=[], conditions=IDLE)
 
     return {
         name: Folder(
