@@ -173,9 +173,9 @@ def write_atomic(path: Path, content: bytes) -> None:
     The folder is created.  Raises KlrBenchError if the disk is full or the folder cannot be written, and then leaves
     nothing behind; a killed process leaves at most a hidden file ``.<name>.<process>-<random>.part``.
     """
-    if path.is_char_device() or path.is_block_device():  # which would be replaced
-        fail(f"{path}: expected the name of a file to write, but it is a device.")
     with _part(path.parent, path) as part:
+        if path.is_char_device() or path.is_block_device():  # which would be replaced
+            fail(f"{path}: expected the name of a file to write, but it is a device.")
         path.parent.mkdir(parents=True, exist_ok=True)
         with part.open("xb") as file:
             file.write(content)
@@ -197,7 +197,7 @@ def _part(folder: Path, path: Path) -> Iterator[Path]:
     part = folder / f".{path.name[:50]}.{os.getpid()}-{uuid4().hex}.part"
     try:
         with suppress(FileNotFoundError):
-            path.lstat()  # fails if the name is too long
+            (folder / path.name).lstat()  # fails if the name is too long
         yield part
     except OSError as error:
         raise unwritable(path, error) from error

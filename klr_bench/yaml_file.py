@@ -88,7 +88,11 @@ def dump_yaml(content: Any) -> str:
     class Dumper(yaml.SafeDumper):
         pass
 
+    def text(dumper: Dumper, value: str) -> Any:  # a plain scalar would lose the line break \x85
+        return dumper.represent_scalar("tag:yaml.org,2002:str", value, style='"' if "\x85" in value else None)
+
     Dumper.add_implicit_resolver(FLOAT, EXPONENT, EXPONENT_STARTS)
+    Dumper.add_representer(str, text)
     return yaml.dump(content, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=110)
 
 

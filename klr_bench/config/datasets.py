@@ -72,6 +72,7 @@ def _check_combination(dataset: DatasetEntry, source: SourceConfig, split: Split
     if dataset.multiclass and dataset.positive is not None:
         fail(f"{where}positive={dataset.positive}: has no effect with multiclass: true. Add {where}multiclass=null.")
     is_stream, has_column = isinstance(split, Stream), isinstance(split, Groups | Later)
+    of_stream = "on a stream, whose files source.path names"
     rules = [
         (("only", "derive", "parts"), source.generator is not None, f"on a data set that is {source.format}"),
         (("parts",), source.test is None, "because the source has no test file"),
@@ -79,7 +80,7 @@ def _check_combination(dataset: DatasetEntry, source: SourceConfig, split: Split
         (("only", "derive", "parts"), has_column, "with a split by a column"),
         (("source.test_path",), has_column and source.test_path is not None, "with a split by a column"),
         *(
-            ((f"source.{key}",), is_stream and getattr(source, key) is not None, "on a stream")
+            ((f"source.{key}",), is_stream and getattr(source, key) not in (None, False, "point"), of_stream)
             for key in ("columns", "coerce", "decimal", "test_path")
         ),
     ]

@@ -102,7 +102,7 @@ def load(
             if config.derive:
                 with _call_errors(f"{name}: derive", config.derive):
                     arrays = generate(config.derive, f"{name}: derive.", arrays=arrays)
-                _check_values(f"{name}: derive", arrays.X)
+                _check_values(f"{name}: derive", arrays.X, missing=True)
             return arrays
 
         arrays = load_or_parse(parsed_folder(key, cache), full_name, sha256s, parse, progress or ignore_progress)
@@ -290,8 +290,9 @@ def _generated(name: str, config: DatasetConfig) -> Arrays:
     return Arrays(X, y, classes, relevant=relevant[0] if relevant else None)
 
 
-def _check_values(name: str, X: Any) -> None:
-    if not (np.abs(X.data if sp.issparse(X) else X) <= LARGEST).all():
+def _check_values(name: str, X: Any, *, missing: bool = False) -> None:
+    values = np.abs(X.data if sp.issparse(X) else X)
+    if not ((values <= LARGEST) | (missing & np.isnan(values))).all():
         fail(f"{name} returned values that are not between -{LARGEST:g} and {LARGEST:g}; correct it.")
 
 

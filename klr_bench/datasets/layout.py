@@ -30,7 +30,7 @@ SAMPLE = 20
 """Number of lines from which the delimiter is detected."""
 MOST_TITLES = 10
 """Maximum number of lines above a table that are left out."""
-QUOTE_ENDS = {"opening": re.compile(r'\s"[^"]*\Z'), "closing": re.compile(r'\A[^"]*"\s')}
+QUOTE_ENDS = {"opening": re.compile(r'\s"[^\s"][^"]*\Z'), "closing": re.compile(r'\A[^"]*[^\s"]"\s')}
 YEAR = re.compile(r"(1[89]|2[01])\d\d")
 SET_LABEL = "data.label= (label_column= of stream)"
 SET_FEATURES = "data.n_features= (n_features= of stream)"

@@ -313,10 +313,10 @@ def _classes(y: Any, frame: Frame) -> NDArray[Any] | None:
     """Return the classes of the rows (n,), or None if y is None or no classes."""
     if y is None:
         return None
+    check_consistent_length(frame.lines, y)
     if len(shape := np.shape(np.asarray(y))) == 2 and shape[1] > 1:
         return None
     y = column_or_1d(y)
-    check_consistent_length(frame.lines, y)
     return y if type_of_target(y) in {"binary", "multiclass"} else None
 
 

@@ -268,9 +268,18 @@ def test_a_separator_inside_quotes_is_part_of_a_field(write: Write, inner: str, 
     assert "2 columns of text as 4 binary features" in arrays.said[2]
 
 
-def test_inches_are_no_quotations(write: Write) -> None:
-    path = write("".join(f'12" pipe,{i}" x 3,{i % 2}\n' for i in range(8)))
+@pytest.mark.parametrize("row", ['12" pipe,{i}" x 3', '0.{i},"20 "" TV"', 'LED {i} " TV,0.5', '"w {i} """,2" deep'])
+def test_inches_are_no_quotations(write: Write, row: str) -> None:
+    path = write("".join(f"{row.format(i=i)},{'ab'[i % 2]}\n" for i in range(8)))
     assert layout_of(path, None).n_columns == 3
+
+
+@pytest.mark.parametrize(
+    "row", ["[{i}0-2],{i},[{c}]", "[{i}],[{i}],[{c}]", "[0-{i}] {i} [{c}]", "{{a: {i}}}\t{i}\t{{{c}}}"]
+)
+def test_brackets_at_both_ends_of_lines_are_no_json(write: Write, row: str) -> None:
+    path = write("".join(f"{row.format(i=i, c='ab'[i % 2])}\n" for i in range(8)))
+    assert read([path], Reading(table=1)).X.shape[0] >= 7
 
 
 @pytest.mark.parametrize("delimiter", ["\t", " ", ","])

@@ -254,6 +254,8 @@ def test_conventions_of_scikit_learn() -> None:
     array = np.random.RandomState(0).standard_normal((20, 2))
     several = TablePreparer().fit_transform(array, np.arange(40).reshape(20, 2) % 3)
     np.testing.assert_array_equal(several, TablePreparer().fit_transform(array))
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        TablePreparer().fit(array, np.zeros((10, 2)))
     assert TablePreparer().fit(array).get_feature_names_out(["a", "b"]).tolist() == ["a", "b"]
 
 

@@ -82,13 +82,14 @@ TEXT: tuple[tuple[str, str, str], ...] = (
         "run git annex get FILE",
     ),
     (
-        rf"\{{\s*({STRING}|\w+)\s*:[^\n]*\}}\s*\n\s*\{{",
+        rf"\{{\s*({STRING}\s*:[^\n]*|\w+\s*:[^{{}}\n]*)\}}\s*\n\s*\{{",
         "JSON Lines",
         "convert it with pandas.read_json(FILE, lines=True) and to_csv",
     ),
     (
         rf"\{{\s*({STRING}\s*:|\}}\s*$)|\[\s*(\{{\s*[\"}}]|\[|\"[^\"\n]*\"\s*[,\]]|\n)"
-        r"|\[[^\[\]\n]*\],?\s*\n\s*\[[^\[\]\n]*\],?\s*\n|\[\s*[-\d][^\t;|\n]*\],?\s*\n\s*\[\s*[-\d]",
+        r"|\[[^\[\]\n]*\],?\s*\n\s*\[[^\[\]\n]*\],?\s*\n"
+        r"|\[\s*[-\d](\"([^\"\\\n]|\\.)*\"|[^\[\]\"\n]|\[[^\[\]\n]*\])*\],?\s*\n\s*\[\s*[-\d]",
         "JSON",
         PANDAS.format("read_json"),
     ),
