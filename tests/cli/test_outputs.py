@@ -222,12 +222,12 @@ def test_a_place_that_cannot_be_written_is_refused_before_anything_is_computed(
     refused(words.format(place).split(), PLACES[place], capsys)
 
 
-@pytest.mark.parametrize("folder", ["", "new/"])
+@pytest.mark.parametrize("below", ["", "new/"])
 @pytest.mark.parametrize("length", [1, 100, 200, 220, 255, 256, 1000])
 def test_a_name_that_is_too_long_is_refused_before_anything_is_computed(
-    length: int, folder: str, capsys: pytest.CaptureFixture[str]
+    length: int, below: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    name = folder + "m" * length
+    name = below + "m" * length
     words = ["fit", "data.path=train.csv", "algorithm=majority", f"output={name}"]
     if length <= 255:
         assert main(words) == 0

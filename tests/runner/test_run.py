@@ -620,6 +620,17 @@ def test_a_dry_run_does_not_import_generators(config, own_module, part):
     assert not mark.exists()
 
 
+def test_derived_data_may_have_missing_values(config, own_module):
+    own_module.write_text("def same(arrays):\n    return arrays\n")
+    own_module.with_name("own.csv").write_text(
+        "a,b,y\n" + "".join(f"0.{i},{i % 7 or 'NA'},{i % 2}\n" for i in range(60))
+    )
+    source = {"format": "file", "path": str(own_module.with_name("own.csv"))}
+    own = {"source": source, "split": {"test_size": 0.2}, "derive": {"_target_": "own_module.same"}}
+    outcome, text = run(altered(config, datasets={"own": own}, repeats=1))
+    assert not outcome.n_failed, text
+
+
 def test_a_dry_run_calls_no_estimator_and_a_run_names_the_one_that_raises(config, own_module):
     own_module.write_text(
         "class Learner:\n"
