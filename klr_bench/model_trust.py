@@ -161,6 +161,9 @@ def check_nodes(schema: Any) -> None:
             pool_size = node["content"]["seed_seq"]["content"]["pool_size"]["content"]  # in NumPy, takes its square
             if json.loads(name) not in BIT_GENERATORS or json.loads(pool_size) != POOL_SIZE:
                 fault = "an unknown generator of random numbers"
+        elif loader == "RandomStateNode":
+            if json.loads(node["content"]["content"]["bit_generator"]["content"]) != "MT19937":
+                fault = "a RandomState with another generator than MT19937"
         elif loader == "FunctionNode" and "content" in node:
             fault = "a function with two names"
         elif loader in ("NdArrayNode", "TypeNode") and _name(node) in ("numpy.void", "numpy.bytes_"):

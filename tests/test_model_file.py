@@ -666,3 +666,10 @@ def test_a_damaged_array_neither_crashes_nor_hangs_a_prediction(name: str, layou
     whole, *damaged = done.stdout.split()
     assert (whole, len(damaged)) == ("predicted", len(changes) - 1)
     assert "refused" in damaged
+
+
+def test_a_generator_that_cannot_be_loaded_is_not_saved(tmp_path):
+    X, y = np.random.default_rng(0).standard_normal((20, 2)), np.arange(20) % 2
+    model = OSKL(random_state=np.random.RandomState(np.random.PCG64(3))).fit(X, y)
+    with pytest.raises(KlrBenchError, match=r"cannot be stored .*RandomState with another generator than MT19937"):
+        save_model(model, tmp_path / "model.skops")

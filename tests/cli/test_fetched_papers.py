@@ -23,6 +23,7 @@ from klr_bench.report.papers.match import Match
 from klr_bench.report.papers.reading import experiments_of, find_papers, read_paper
 from klr_bench.report.papers.reproduction import Reproduction
 from klr_bench.report.papers.verdicts import NotCompared
+from klr_bench.yaml_file import dump_yaml
 from tests.cover import usually
 from tests.datasets.server import Reply, Server
 from tests.report.folders import REFERENCE
@@ -167,7 +168,7 @@ def test_a_fetched_data_set_gives_its_numbers_a_verdict(
         assert main(["run", "--quiet", f"experiment={name}", *words]) == 0
         manifest = Path("results", name, "manifest.yaml")  # small files need other settings; count these as the shipped
         content = yaml.safe_load(manifest.read_text(encoding="utf-8"))
-        manifest.write_text(yaml.safe_dump(content | {"changes": []}), encoding="utf-8")
+        manifest.write_text(dump_yaml(content | {"changes": []}), encoding="utf-8")
     assert main(["report", f"paper={paper}", "format=csv"]) == 0
     after = on_fetched(Reproduction(paper, folder, Path("results")).matches)
     assert len(after) == len(before)

@@ -125,7 +125,9 @@ def test_a_run_without_successful_repeats_is_not_equal(make: Make) -> None:
     ]
     apart = compare(make("c", halves[0]), make("d", halves[1]))
     assert {number.outcome.value for number in apart.numbers} == {"no repeat has a value in both runs"}
+    assert not any(number.metric.of_machine for number in apart.numbers)
     assert not apart.equal_numbers
+    assert "no number in both" in documents(apart)[0].title
 
 
 def test_another_version_with_the_same_splits_is_tested_in_pairs(make: Make) -> None:

@@ -34,6 +34,7 @@ from klr_bench.runner.manifest import git_state
 from klr_bench.runner.plan import group_folds, plan_cells
 from klr_bench.runner.scores import ScoreStore
 from klr_bench.runner.selection import FAILED
+from klr_bench.yaml_file import dump_yaml
 from tests.config.composing import altered
 from tests.runner.small import MOONS, NC, OSKL, SMALL, SYNTHETIC, algorithm, made, only_cell, run, small_config, table
 
@@ -306,7 +307,7 @@ def test_labels_outlive_a_run_of_a_part_and_a_damaged_manifest(done):
     path = Path(done.results_dir) / "tiny" / "manifest.yaml"
     labels = {"nc": "klr_bench.NonConservativeKLR"}
     for damaged in (labels, None, 5, {"a": [1]}):
-        path.write_text(yaml.safe_dump(manifest_of(done) | {"labels": {"algorithms": damaged}}))
+        path.write_text(dump_yaml(manifest_of(done) | {"labels": {"algorithms": damaged}}))
         run(altered(done, algorithms={"oskl": OSKL | {"label": "Another"}}))
         expected = {"oskl": "Another"} | (labels if damaged == labels else {})
         assert manifest_of(done)["labels"]["algorithms"] == expected

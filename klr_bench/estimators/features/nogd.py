@@ -61,11 +61,12 @@ def _insert(loss, eta, K, y, factors, coef, room, states):
                 term = coef[k, j] * K[i, j]
                 f += term
                 squares += term * term
-            f = settled(f, tie_of_sums(K) * math.sqrt(squares))
             state["last"] = f
             if not math.isfinite(f):
                 state["refused"] = state["t"]
                 return i + 1
+            if math.isfinite(squares):
+                f = settled(f, tie_of_sums(K) * math.sqrt(squares))
             state["mistakes"] += y[k, i] * f <= 0.0
             step = -eta * factors[i] * derivative(loss, y[k, i], f, 0.0)
             if step != 0.0:

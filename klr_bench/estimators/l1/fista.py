@@ -15,13 +15,13 @@ ROUNDING = 1e-14
 def fista(problem, x, *, scale="identity", mu=1.0, shrink=0.8, growth=1.0):
     """Minimize the objective from x by (multi-scale) FISTA; yield each iterate.
 
-    scale : H_k.  "identity" (equation 6, line 108), times the largest weight, is FISTA itself; "decreasing" (equation
+    scale : H_k.  "identity" (equation 6, line 108), times the median weight, is FISTA itself; "decreasing" (equation
         7, line 110) the smallest diagonal of the Hessian so far; "current" (equation 8, line 112, whose index j is i)
         the diagonal at x_k.
     mu, shrink : first step size, and the factor eta < 1 of the backtracking.
     growth : factor >= 1 of the last step size with which the next search begins; algorithm 1 has 1.
     """
-    H = np.full(len(x), problem.largest_weight) if scale == "identity" else None
+    H = np.full(len(x), problem.typical_weight) if scale == "identity" else None
     y, margins_y, t, bound = x, problem.products(x), 1.0, -math.inf  # line 124
     margins = margins_y
     while True:

@@ -50,6 +50,11 @@ class Problem:
         return self.weights.max(initial=0.0)
 
     @cached_property
+    def typical_weight(self):
+        """Median of the positive weights."""
+        return np.median(self.weights[self.weights > 0])
+
+    @cached_property
     def penalty(self):
         """L1 penalty of each parameter: `lam` for the coefficients and 0 for the intercept."""
         return np.append(np.full(self.matrix.shape[1], float(self.lam)), np.zeros(int(self.intercept)))

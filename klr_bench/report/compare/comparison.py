@@ -86,7 +86,7 @@ class Comparison:
     @property
     def numbers(self) -> list[Number]:
         """All compared metrics except times and memory."""
-        return [number for number in self.all_numbers if number.outcome is not Outcome.MACHINE]
+        return [number for number in self.all_numbers if not number.metric.of_machine]
 
     @property
     def equal_numbers(self) -> bool:

@@ -79,7 +79,7 @@ def documents(two: Comparison) -> list[Document]:
             "are left out."
         )
         pages.append(Document("Numbers", grids, [*_test_sentences(two), legend]))
-    if times := [compared for compared in two.all_numbers if compared.outcome is Outcome.MACHINE]:
+    if times := [compared for compared in two.all_numbers if compared.metric.of_machine]:
         pages.append(Document("Times", _grids(two, times, ["repeats", *SIDES, "A/B"]), _time_sentences(two)))
     return pages
 
@@ -111,9 +111,10 @@ def _headline(two: Comparison) -> str:
     if two.equal_numbers:
         of = "all" if cells.n_equal_numbers == cells.n_both else f"{cells.n_equal_numbers:,} of"
         return f"equal numbers in {of} {pluralize(cells.n_both, 'cell')} of both"
-    if all(compared.outcome is Outcome.ONE_ONLY for compared in two.numbers):
+    n_alone = sum(compared.outcome in (Outcome.ONE_ONLY, Outcome.NO_PAIR) for compared in two.numbers)
+    if n_alone == len(two.numbers):
         return "no number in both"
-    n_significant, n_different = sum(compared.significant for compared in tested), len(two.numbers) - n_equal
+    n_significant, n_different = sum(compared.significant for compared in tested), len(two.numbers) - n_equal - n_alone
     significant = f"{n_significant:,} of {len(tested):,} tested ones significantly" if tested else "none tested"
     return f"{pluralize(n_different, 'number')} not equal, {significant}"
 

@@ -156,6 +156,14 @@ def test_tiny_weights_of_all_rows_change_nothing(solver):
     np.testing.assert_allclose(tiny.objective_, 1e-20 * one.objective_, rtol=2e-4)
 
 
+@pytest.mark.parametrize("large", [1e2, 1e4, 1e8])
+def test_fista_converges_with_one_large_weight(large):
+    X = np.random.default_rng(0).standard_normal((200, 5))
+    y = X[:, 0] + 0.5 * X[:, 1] ** 2 > 0
+    weights = np.where(np.arange(200) == 3, large, 1.0)
+    assert L1KLR(features="linear", solver="fista", random_state=0).fit(X, y, sample_weight=weights).converged_
+
+
 def test_what_has_not_converged_gives_a_warning():
     X, y = toy()
     with pytest.warns(ConvergenceWarning, match="fista did not reach the reference objective in 3 iterations"):
