@@ -133,7 +133,7 @@ def nodes(schema: Any) -> Iterator[dict[str, Any]]:
 
 
 POOL_SIZE = 4
-"""Number of words of a seed in NumPy."""
+"""Default pool size of SeedSequence in NumPy."""
 BIT_GENERATORS = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")
 """Bit generators of NumPy.  skops calls the attribute of numpy.random that a file names."""
 
@@ -324,7 +324,10 @@ def _check_total(size: int, most: int) -> None:
 
 
 def _shape_and_size(archive: ZipFile, name: str) -> tuple[tuple[int, ...], int]:
-    """Return the shape of the array in a member, and the larger of the sizes of both."""
+    """Return the shape of a stored array, and its size in bytes.
+
+    The size is that of the member or, if it is larger, the one that the header of the array declares.
+    """
     shape: tuple[int, ...] = ()
     declared = 0
     with archive.open(name) as member, suppress(ValueError):
@@ -336,7 +339,7 @@ def _shape_and_size(archive: ZipFile, name: str) -> tuple[tuple[int, ...], int]:
 
 
 LONGEST_HEADER = 20_000
-"""Largest number of bytes of the header of an array; NumPy reads at most 10,000."""
+"""Number of bytes read to find the header of an array; NumPy accepts at most 10,000."""
 
 
 def check_indices(model: Any) -> None:

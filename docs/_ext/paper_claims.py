@@ -11,7 +11,7 @@ from paper_words import experiment_link, first_upper, html, html_table
 from klr_bench.report.labels import pluralize
 from klr_bench.report.page.html import VERDICTS
 from klr_bench.report.paper_remarks import selections
-from klr_bench.report.papers.claims import BY_OUTCOME, ClaimComparison, JudgedClaim
+from klr_bench.report.papers.claims import BY_OUTCOME, WHY_SKIPPED, ClaimComparison, JudgedClaim
 from klr_bench.report.papers.model import BENCHMARK
 from klr_bench.report.papers.reproduction import Reproduction
 from klr_bench.results.store import was_run
@@ -69,7 +69,7 @@ def _reason(judged: JudgedClaim) -> str:
         text += f" Not run: {', '.join(judged.missing)}."
     if judged.n_incomparable:
         omitted = pluralize(judged.n_incomparable, "comparison")
-        text += f" Omitted: {omitted} of times from different machines or a busy machine, or with a method that failed."
+        text += f" Omitted: {omitted} {WHY_SKIPPED}."
     return escape(text)
 
 

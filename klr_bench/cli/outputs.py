@@ -19,7 +19,7 @@ FILES = (
     *(".csv", ".feather", ".html", ".json", ".md", ".parquet", ".pdf", ".png", ".svg", ".tar", ".tex", ".tgz", ".tsv"),
     *(".txt", ".xls", ".xlsx", *COMPRESSED),
 )
-"""Endings of names of files, by which nobody means a folder or a model file."""
+"""File name extensions that are refused for folders and models."""
 OTHER_MODELS = (".joblib", ".onnx", ".pickle", ".pkl", *FILES)
 
 

@@ -183,7 +183,7 @@ def _consistency(sample: list[str], delimiter: str) -> tuple[bool, bool, bool, f
 
 
 def _is_torn(row: Sequence[str]) -> bool:
-    """Return True if a bracket or quotation is opened in one field and closed in another."""
+    """Return True if brackets or quotation marks open in one field and close in another."""
     surplus = [[field.count(opening) - field.count(closing) for field in row] for opening, closing in BRACKETS]
     ends = [side for field in row if field.count('"') % 2 for side in QUOTE_ENDS if QUOTE_ENDS[side].search(field)]
     return any(any(counts) and not sum(counts) for counts in surplus) or ends[:2] == ["opening", "closing"]

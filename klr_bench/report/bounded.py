@@ -119,7 +119,7 @@ def _bounded(fits: Sequence[Fit], compared: Sequence[Fit], checkpoints: Mapping[
 
 
 def run_of(key: str) -> str:
-    """Return the run in a sweep that a key of `combined` results names, otherwise ""."""
+    """Return the name of the run in a key, or "" if the results are not those of a sweep."""
     return key.rpartition("/")[0]
 
 

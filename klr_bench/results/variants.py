@@ -53,7 +53,7 @@ class Variant(Mapping[str, Any]):
 
 
 def _truths(values: Mapping[str, Any]) -> dict[str, list[bool]]:
-    """Return which values, or items of lists, are truth values."""
+    """Return for each value, or each item of a list, whether it is a Boolean."""
     return {name: [type(item) is bool for item in (v if type(v) is list else [v])] for name, v in values.items()}
 
 

@@ -28,7 +28,7 @@ Score = float | dict[str, str] | None
 """Score of a candidate in a fold: a number, None if it cannot be fitted, or {FAILED: reason} after an error."""
 FAILED = "failed"
 OF_RUN = frozenset({"kernel", "gamma", "degree", "coef0", "random_state"})
-"""Parameters for which null stands for the value of the run."""
+"""Parameters that take the value of the run if they are null."""
 MAX_REASON_LENGTH = 500
 """Maximum number of characters of the reason for a failure."""
 

@@ -87,7 +87,7 @@ def checked_fit(method):
 
 @contextmanager
 def cleared_by_errors(estimator):
-    """Return a context in which any error, also of the callback, clears an estimator."""
+    """Make an estimator unfitted if the block raises any exception, also in a callback."""
     try:
         yield
     except BaseException:

@@ -46,7 +46,7 @@ class Problem:
 
     @cached_property
     def largest_weight(self):
-        """Unit of the smallest and largest values that the solvers tell from 0 and infinity."""
+        """Largest weight, to which the smallest and largest values in the solvers are relative."""
         return self.weights.max(initial=0.0)
 
     @cached_property

@@ -57,6 +57,9 @@ class ClaimComparison:
         return f"{self.dataset}, {self.metric}: {self.left} {verb} {relation} {self.right}{comma}{within}"
 
 
+WHY_SKIPPED = "of times from different machines or a busy machine, or with a method that failed"
+
+
 @dataclass(frozen=True)
 class JudgedClaim:
     """A claim, its verdict, and the comparisons that can be made with the available records."""
@@ -66,7 +69,7 @@ class JudgedClaim:
     missing: Sequence[str] = ()
     """Experiments to which the claim refers, but which were not run."""
     n_incomparable: int = 0
-    """Number of skipped comparisons: of incomparable times, or with a method that failed."""
+    """Number of skipped comparisons: the times are not comparable, or all fits of a method failed."""
     on_other_data: Sequence[ClaimComparison] = ()
     """Comparisons on data sets that the paper does not use; they do not affect the verdict."""
     published: Sequence[ClaimComparison] = ()
@@ -106,10 +109,7 @@ class JudgedClaim:
         notes += [f"{CALIBRATED_MARK} {self.claim.calibrated}"] if self.claim.calibrated else []
         notes += [f"Not run: {', '.join(self.missing)}."] if self.missing else []
         if self.n_incomparable:
-            notes.append(
-                f"Skipped: {self.n_incomparable} comparisons of times from different machines or a busy machine, or "
-                "with a method that failed."
-            )
+            notes.append(f"Skipped: {self.n_incomparable} comparisons {WHY_SKIPPED}.")
         if self.on_other_data:
             notes.append(f"On other data: {_evidence(self.on_other_data)}")
         verdict = f"{self.claim.says} ({self.claim.where}) {self.verdict[0].upper()}{self.verdict[1:]}"
